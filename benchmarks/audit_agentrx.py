@@ -16,13 +16,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from tradefair.evaluation.audit.auditing import Asked, Audit, audit_traces, references_in
-from tradefair.evaluation.audit.draft import draft_map
-from tradefair.evaluation.audit.map_file import load_map, read_map
-from tradefair.evaluation.audit.rates import ANY, REFERENCE, Label, RuleRate, labels_in, rates_of
-from tradefair.evaluation.audit.run import read_run
 from tradefair.evaluation.compare.judgement import p_text
-from tradefair.evaluation.importers.importing import import_files
+from tradefair.evaluation.foreign.audit.auditing import Asked, Audit, audit_traces, references_in
+from tradefair.evaluation.foreign.audit.draft import draft_map
+from tradefair.evaluation.foreign.audit.map_file import load_map, read_map
+from tradefair.evaluation.foreign.audit.rates import ANY, REFERENCE, Label, RuleRate, labels_in, rates_of
+from tradefair.evaluation.foreign.audit.run import read_run
+from tradefair.evaluation.foreign.importers.importing import import_files
 
 MAP = Path(__file__).parents[1] / "examples" / "audit" / "tau_retail.toml"
 PERMUTATIONS = 100

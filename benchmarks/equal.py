@@ -25,7 +25,7 @@ from tradefair.catalog import load_scenario, market_names, market_type
 from tradefair.contract.kernel.players import seat_roles
 from tradefair.evaluation.compare.comparing import Options, compare_sides
 from tradefair.evaluation.compare.runs import load_files
-from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.evaluation.ratings.leaderboards import leaderboards
 from tradefair.evaluation.ratings.results import gathered, read_files
 from tradefair.evaluation.report.boards import boards_of

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from benchmarks.figures import Figure, Stopwatch
 from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import FEWER_PASSES
-from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.host.episode.setup import new_episode, plan_seats
 
 

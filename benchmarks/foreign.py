@@ -29,7 +29,7 @@ _BASELINE = 32 << 20
 _CHILD = """
 import resource, sys, time
 from pathlib import Path
-from tradefair.evaluation.importers.importing import import_files
+from tradefair.evaluation.foreign.importers.importing import import_files
 begun = time.process_time()
 (file,) = import_files([Path(sys.argv[1])], Path(sys.argv[2])).files
 assert file.total("calls") == file.total("answered") > 0 and not file.found, file.found[:3]

@@ -30,7 +30,7 @@ from mcp.client.streamable_http import streamable_http_client
 from benchmarks.figures import Figure
 from benchmarks.served import HostProcess, Usage
 from tradefair.contract import HarnessFailure
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.doors.control_bodies import Create, Invitation
 from tradefair.host.server.wire import CALL_KEY_META
 

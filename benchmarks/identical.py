@@ -21,7 +21,7 @@ from benchmarks.seated import play_seated
 from tradefair.catalog import load_scenario, market_names, market_type, scenario_ids
 from tradefair.contract import ScenarioError
 from tradefair.contract.kernel.players import seat_roles
-from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.host.episode.setup import plan_turn
 from tradefair.tracestore import open_trace
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.figures import Figure, Stopwatch
-from tradefair.evaluation.importers import run_importer
+from tradefair.evaluation.foreign.importers import run_importer
 
 _SAMPLES = {"pact-log": "pact", "bazaar-log": "bazaar", "collusion-log": "emergent_collusion"}
 

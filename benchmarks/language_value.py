@@ -19,8 +19,8 @@ from pydantic import BaseModel, ConfigDict
 
 from tradefair.contract import Chance, ScenarioError, TraceError
 from tradefair.contract.money import currency, nearest
-from tradefair.evaluation.arithmetic import mean, rounded
 from tradefair.evaluation.markets.supply_chain.play import SupplyPlay, read_supply_chain
+from tradefair.evaluation.read.arithmetic import mean, rounded
 from tradefair.supply_chain.data.bundled import bundled_slogans
 from tradefair.supply_chain.model import SupplyChainScenario
 from tradefair.tracestore import find_traces, open_trace

@@ -34,7 +34,7 @@ from benchmarks.served import HostProcess
 from tradefair.catalog import market_type
 from tradefair.contract import Draw, ErrorInfo, HarnessFailure, Policy, ToolAnswer, TurnView
 from tradefair.contract.policy import parse_policy
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.doors.control_bodies import Create, Invitation
 from tradefair.host.server.wire import CALL_KEY_META, TURN_META
 from tradefair.tracestore import open_trace

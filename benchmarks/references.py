@@ -21,9 +21,9 @@ from benchmarks.seated import play_seated
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import SeatId
 from tradefair.contract.kernel.players import seat_roles
-from tradefair.evaluation.diagnosing import mode_versions
-from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
+from tradefair.evaluation.judge.diagnosing import mode_versions
+from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.evaluation.ledger import Ledger
 from tradefair.evaluation.modes.base_rates import (
     PolicyRow,

@@ -42,7 +42,7 @@ from tradefair.evaluation.markets.double_auction.surplus_alpha import (
     cached_path,
 )
 from tradefair.evaluation.progress import show_progress, watched
-from tradefair.evaluation.whole_files import write_whole
+from tradefair.evaluation.read.whole_files import write_whole
 from tradefair.files.user_files import read_regular
 
 _MARKET = "double_auction"

@@ -12,8 +12,8 @@ from benchmarks.figures import Figure, Stopwatch
 from benchmarks.retail_calibration import play_oracle
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import HarnessFailure
-from tradefair.evaluation.evaluate import evaluate_file
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.judge.evaluate import evaluate_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.episode.setup import plan_seats, seating_of
 from tradefair.retail.model import SEAT, RetailScenario
 from tradefair.retail.rules import Retail

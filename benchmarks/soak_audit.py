@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from tradefair.contract import TradefairError
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.tracestore import open_trace
 
 ACTION = "submit_quote"

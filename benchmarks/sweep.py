@@ -23,7 +23,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.figures import Figure, Stopwatch, ratio_of_medians
 from tradefair.contract.kernel.core import Core
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.episode.setup import scripted_seats
 from tradefair.runner.plans.done import TABLE, SweepTable
 from tradefair.runner.plans.episodes import EpisodeSpec, workload_of

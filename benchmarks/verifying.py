@@ -12,7 +12,7 @@ from benchmarks.bazaar import play_scripted
 from benchmarks.figures import Figure, Stopwatch
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import HarnessFailure
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.episode.setup import new_episode, plan_seats
 from tradefair.retail.model import SEAT
 

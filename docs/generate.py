@@ -28,11 +28,11 @@ from tradefair.contract.errors import SHARED_CODES
 from tradefair.contract.kernel.core import full_table
 from tradefair.contract.kernel.kernel_tools import KERNEL_TOOLS
 from tradefair.contract.schema_text import allowed_text
-from tradefair.evaluation.audit.mapped import MAP_MODES
-from tradefair.evaluation.diagnosing import talk_reading
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.figure import Figure
 from tradefair.evaluation.figures import common_figures, figures_of
+from tradefair.evaluation.foreign.audit.mapped import MAP_MODES
+from tradefair.evaluation.judge.diagnosing import talk_reading
 from tradefair.evaluation.modes.base_rates import shipped
 from tradefair.evaluation.modes.detectors import GENERAL
 from tradefair.evaluation.modes.published import published_paths, published_toml

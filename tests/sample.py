@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.tracestore import open_trace
 
 

@@ -11,12 +11,12 @@ from benchmarks.audit_agentrx import Measured, main, measure, page, rule_of
 
 from tests.sample import sample
 from tradefair.cli import run
-from tradefair.evaluation.audit.draft import draft_map
-from tradefair.evaluation.audit.flows import entities_of, uses_of
-from tradefair.evaluation.audit.map_file import read_map
-from tradefair.evaluation.audit.rates import ANY, REFERENCE
-from tradefair.evaluation.audit.run import Run, read_run
-from tradefair.evaluation.importers.importing import import_files
+from tradefair.evaluation.foreign.audit.draft import draft_map
+from tradefair.evaluation.foreign.audit.flows import entities_of, uses_of
+from tradefair.evaluation.foreign.audit.map_file import read_map
+from tradefair.evaluation.foreign.audit.rates import ANY, REFERENCE
+from tradefair.evaluation.foreign.audit.run import Run, read_run
+from tradefair.evaluation.foreign.importers.importing import import_files
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "how-to" / "audit.md"

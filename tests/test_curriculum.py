@@ -12,10 +12,10 @@ from benchmarks.seated import play_seated
 from tradefair.catalog import load_scenario, market_names, market_type, scenario_ids, scenario_tier
 from tradefair.contract import ScenarioError
 from tradefair.contract.kernel.players import stand_ins
-from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.judge.evaluate import evaluate_file
+from tradefair.evaluation.judge.reward import Reward, reward_of
 from tradefair.evaluation.modes.base_rates import References
-from tradefair.evaluation.reward import Reward, reward_of
 
 SEEDS = (1, 2, 3)
 MOST_CALLS = {"first": 30, "short": 300}

@@ -12,10 +12,10 @@ import pytest
 
 from tradefair.cli import run
 from tradefair.contract import Chance, Draw
-from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.judge.evaluate import evaluate_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.evaluation.ratings.results import GameResult, read_result
 from tradefair.evaluation.statistics.nulls import uniforms
-from tradefair.evaluation.verify import verify_file
 
 ROOT = Path(__file__).resolve().parent.parent
 FIRST_NAME_STAYS_IN = {

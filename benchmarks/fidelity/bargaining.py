@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from benchmarks.fidelity.row import Row
-from tradefair.evaluation.evaluate import evaluate
-from tradefair.evaluation.importers import run_importer
+from tradefair.evaluation.foreign.importers import run_importer
+from tradefair.evaluation.judge.evaluate import evaluate
 from tradefair.evaluation.outcome import SeatOutcome
 from tradefair.evaluation.ratings.leaderboards import leaderboards
 from tradefair.evaluation.ratings.rating import DuelBoard

@@ -8,7 +8,7 @@ from statistics import fmean
 from tempfile import TemporaryDirectory
 
 from benchmarks.fidelity.row import Row
-from tradefair.evaluation.importers import run_importer
+from tradefair.evaluation.foreign.importers import run_importer
 from tradefair.evaluation.markets.double_auction.evaluator import EVALUATOR
 from tradefair.evaluation.markets.double_auction.results import DoubleAuctionSeat
 from tradefair.evaluation.markets.double_auction.source_table import TOLERANCE

@@ -10,13 +10,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.fidelity.row import Row
-from tradefair.evaluation.arithmetic import mean
 from tradefair.evaluation.markets.double_auction.collusion.game import Played, game_of
 from tradefair.evaluation.markets.double_auction.collusion.players import player_figures
 from tradefair.evaluation.markets.double_auction.collusion.prices import efficiency, overcharge_mid
 from tradefair.evaluation.markets.double_auction.collusion.reading import read_games
 from tradefair.evaluation.markets.double_auction.collusion.replayed import replayed_references
 from tradefair.evaluation.markets.double_auction.collusion_log import import_games
+from tradefair.evaluation.read.arithmetic import mean
 from tradefair.evaluation.statistics import interval
 from tradefair.runner.ledger.probe import PlayedAgain
 from tradefair.tracestore import find_traces

@@ -14,8 +14,8 @@ from benchmarks.fidelity.row import Row
 from benchmarks.seated import play_seated
 from tradefair.contract import Chance
 from tradefair.contract.scenario import build_scenario
-from tradefair.evaluation.arithmetic import mean
 from tradefair.evaluation.markets.marketplace.experiments.report import experiment_report
+from tradefair.evaluation.read.arithmetic import mean
 from tradefair.evaluation.statistics import interval
 from tradefair.marketplace.analysis import Match, Matches, baselines, match_sets
 from tradefair.marketplace.answers.directory import Directory, Filters

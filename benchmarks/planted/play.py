@@ -15,8 +15,8 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Draw, MarketType, Policy, Scenario
 from tradefair.contract.kernel.core import Core
 from tradefair.contract.kernel.players import AGENT, seat_policy, seat_roles
-from tradefair.evaluation.evaluate import diagnose, evaluate
 from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.judge.evaluate import diagnose, evaluate
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.host.episode.setup import SeatPlan, seating_of
 from tradefair.host.seats.scripted import Scripted

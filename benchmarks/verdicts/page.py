@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 from benchmarks.verdicts.play import REPLIES, SETTINGS, Move, Setting, is_refused, lapses, play
 from tradefair.contract.kernel.core import Core, Record
-from tradefair.evaluation.evaluate import evaluate_file
-from tradefair.evaluation.ledger_text import amount_text, place_text
+from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.evaluation.verdict.amounts import in_money
+from tradefair.evaluation.verdict.ledger_text import amount_text, place_text
 from tradefair.evaluation.verdict.verdict import SeatVerdict, Verdict
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "verdicts.md"

@@ -11,11 +11,11 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Draw
 from tradefair.contract.kernel.core import Core, Record
 from tradefair.contract.kernel.players import AgentRecord, Player, Seating
-from tradefair.evaluation.accounts import account
-from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.judge.evaluate import evaluate_file
+from tradefair.evaluation.prove.verify import Check, verify_file
+from tradefair.evaluation.read.accounts import account
 from tradefair.evaluation.verdict.of_trace import verdict_of
 from tradefair.evaluation.verdict.verdict import Verdict
-from tradefair.evaluation.verify import Check, verify_file
 from tradefair.host.seats.scripted import Scripted
 from tradefair.runner.ledger.ledger import with_ledgers
 from tradefair.tracestore import Written, open_trace, write_trace

@@ -55,7 +55,7 @@ def _imported(program: str, *arguments: str) -> set[str]:
 def test_help_of_every_command_and_subcommand_imports_nothing_that_works() -> None:
     modules = _imported(f"import sys\n{_EVERY_HELP}{_LOOK}")
     # The help of two groups is drawn by rich.
-    working = MARKETS | HEAVY | {"asyncio", "tradefair.runner.play.agent_spec", "tradefair.evaluation.evaluate"}
+    working = MARKETS | HEAVY | {"asyncio", "tradefair.runner.play.agent_spec", "tradefair.evaluation.judge.evaluate"}
     assert modules & working == set()
     assert "tradefair.host.commands.control_commands" in modules
 

@@ -16,7 +16,7 @@ import pytest
 from tests.waiting import LONG, until
 
 from tradefair.cli import run
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 
 PLAYED = ("teaching", "--scenario", "pie", "--seed", "7")
 CALL = (

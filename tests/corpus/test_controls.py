@@ -22,7 +22,7 @@ from tradefair.contract.kernel import call_ids, core, replay
 from tradefair.contract.kernel.call_ids import CallBook, Program
 from tradefair.contract.kernel.core import Done, Record
 from tradefair.contract.kernel.replay import Replayed, Step
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 
 Switch = Callable[[pytest.MonkeyPatch], None]
 

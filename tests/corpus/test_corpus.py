@@ -22,8 +22,8 @@ from tests.corpus.cases import CASES
 from tests.corpus.forge import Forge
 from tests.corpus.runner import LOOPS, MEMORY, Case, Ran, Runner
 
-from tradefair.evaluation.importers.detect import game_readers
-from tradefair.evaluation.verify import Check, verify_file
+from tradefair.evaluation.foreign.importers.detect import game_readers
+from tradefair.evaluation.prove.verify import Check, verify_file
 
 # Importing them registers their cases.
 FILLED = (hostile_tables, hostile_content, hostile_prompts, hostile_logs, hostile_imports, forged)

@@ -23,8 +23,8 @@ from tradefair.double_auction.analysis import PlayedRound, regret
 from tradefair.double_auction.model import DoubleAuctionScenario, Role, role_of
 from tradefair.double_auction.policies import POLICIES
 from tradefair.double_auction.rules import DoubleAuction
-from tradefair.evaluation.evaluate import evaluate_file
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.judge.evaluate import evaluate_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.episode.setup import plan_seats
 from tradefair.host.seats.scripted import Scripted
 from tradefair.runner.play.agent_spec import AgentSpec

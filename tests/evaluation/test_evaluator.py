@@ -7,8 +7,8 @@ import pytest
 
 from tradefair import catalog
 from tradefair.contract import ScenarioError
-from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of, fields_for
+from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.evaluation.modes.detectors import GENERAL
 
 Play = Callable[..., Path]

@@ -9,7 +9,7 @@ import pytest
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import ScenarioError, SeatError, TraceError
-from tradefair.evaluation.export import export_lines
+from tradefair.evaluation.foreign.export import export_lines
 from tradefair.host.episode.episode import Episode
 from tradefair.tracestore import open_trace
 

@@ -15,12 +15,12 @@ from tests.evaluation.playing import played_by
 from tests.source_code import REPO
 
 from tradefair.catalog import load_scenario, market_names, market_type
-from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.evaluator import Evaluator, Group, evaluator_of
 from tradefair.evaluation.figure import Figure, explained, fields_of, figure, records_in
 from tradefair.evaluation.figures import common_figures, figure_of, figures_of, heading_of
+from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.evaluation.outcome import MarketOutcome, Outcome, PrimaryMetric, SeatOutcome
-from tradefair.evaluation.terminal import show_evaluations
+from tradefair.evaluation.verdict.terminal import show_evaluations
 from tradefair.tracestore import Trace, jsonl_lines, open_trace
 
 MARKETS = sorted(market_names())

@@ -9,7 +9,7 @@ import pytest
 
 from tradefair.evaluation.charts.ledger_chart import ledger_chart
 from tradefair.evaluation.ledger import Action, Ledger, LedgerSeries, LedgerTurn, ledger_series
-from tradefair.evaluation.ledger_text import (
+from tradefair.evaluation.verdict.ledger_text import (
     actions_text,
     ledger_rows,
     ledger_table,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.calling import seating
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.table import number_text
 from tradefair.host.episode.episode import Episode

@@ -8,9 +8,9 @@ import pytest
 from tests.evaluation.conftest import Play
 
 from tradefair.contract import SeatError
-from tradefair.evaluation.evaluate import evaluate, evaluate_file
+from tradefair.evaluation.judge.evaluate import evaluate, evaluate_file
+from tradefair.evaluation.judge.reward import Reward, RewardScale, finite, reward_metric, reward_of, score_of
 from tradefair.evaluation.outcome import MarketOutcome, Outcome, SeatOutcome
-from tradefair.evaluation.reward import Reward, RewardScale, finite, reward_metric, reward_of, score_of
 from tradefair.tracestore import open_trace
 
 

@@ -14,7 +14,7 @@ from tests.waiting import LONG
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import SeatId
 from tradefair.contract.kernel.players import seat_roles
-from tradefair.evaluation.verify import Check, verify_file
+from tradefair.evaluation.prove.verify import Check, verify_file
 from tradefair.host.episode.setup import new_episode, plan_seats
 from tradefair.tracestore import WRITTEN_BY, open_trace
 

@@ -16,7 +16,7 @@ from tradefair.contract.errors import KEY_REUSED, SeatError
 from tradefair.contract.kernel.core import Core, Done
 from tradefair.contract.kernel.players import Player, Seating, seat_policy
 from tradefair.contract.policy import ToolAnswer, ToolCall
-from tradefair.evaluation.verify import Check, verify_file
+from tradefair.evaluation.prove.verify import Check, verify_file
 from tradefair.tracestore import WRITTEN_BY
 
 _ROUNDS = 3

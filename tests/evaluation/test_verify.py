@@ -15,7 +15,7 @@ from tests.host.disks import small_disk
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.kernel.replay import Replayed, Step
-from tradefair.evaluation.verify import Check, Checker, verify, verify_file
+from tradefair.evaluation.prove.verify import Check, Checker, verify, verify_file
 from tradefair.host.episode.episode import Episode
 from tradefair.tracestore import Trace, jsonl_lines, open_trace
 

@@ -22,7 +22,7 @@ from tradefair.catalog import load_scenario
 from tradefair.contract import SeatId, TraceError
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.kernel.core import Core
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.episode.episode import Episode
 from tradefair.host.sandbox.running import Sandbox
 from tradefair.host.seats.scripted import Scripted

@@ -27,7 +27,7 @@ import orjson
 from tests.runner.test_sweep import PLAN
 from tests.waiting import LONG, LONGER
 
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.tracestore import open_trace
 
 _KILLED = -signal.SIGKILL

@@ -10,7 +10,7 @@ from tests.waiting import SOON
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.kernel.players import Limits
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.episode.setup import plan_seats
 from tradefair.runner.play.agent_spec import AgentSpec
 from tradefair.runner.play.episode_runner import play_episode

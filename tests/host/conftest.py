@@ -21,7 +21,7 @@ from tradefair.contract import MarketType, Policy, Scenario
 from tradefair.contract.chain import digest
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.kernel.core import Record
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.episode import log as host_log
 from tradefair.host.episode.episode import Episode
 from tradefair.host.episode.log import Row, Side

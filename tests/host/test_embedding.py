@@ -15,8 +15,8 @@ from tests.waiting import LONG
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import ScenarioError, TraceError
-from tradefair.evaluation.evaluate import evaluate_file
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.judge.evaluate import evaluate_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.episode.episode import Episode
 from tradefair.host.episode.setup import log_remark, new_episode, plan_seats, reopen_episode
 from tradefair.host.seats.embedding import CachedEmbedder, OpenAIEmbedder, SimilarityService, open_embedder

@@ -10,7 +10,7 @@ import pytest
 from tests.host.conftest import break_log
 
 from tradefair.contract import InputRequest, Limit, Result, SeatId, ToolTable, tool
-from tradefair.evaluation.verify import verify
+from tradefair.evaluation.prove.verify import verify
 from tradefair.teaching import MARKET
 from tradefair.teaching.rules import Pie
 from tradefair.tracestore import open_trace

@@ -22,7 +22,7 @@ from mcp import Client, types
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Tool
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.episode.episode import Episode
 from tradefair.host.episode.setup import new_episode, plan_seats
 from tradefair.host.sandbox.running import Sandbox

@@ -21,8 +21,8 @@ from tradefair.contract import TraceError
 from tradefair.contract.chain import canonical
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.kernel.core import Record
-from tradefair.evaluation.evaluate import evaluate_file
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.judge.evaluate import evaluate_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.episode.episode import Episode
 from tradefair.host.episode.log import Row, Side
 from tradefair.host.episode.log_postgres import PostgresLog, PostgresStore

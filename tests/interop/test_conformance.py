@@ -15,7 +15,7 @@ from tests.interop.conformance.server import conformance_server
 from tests.interop.environments import Unavailable, environment, node_at_least, node_packages, npm_version
 from tests.waiting import LONGER
 
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 
 pytestmark = pytest.mark.interop
 
@@ -44,7 +44,7 @@ async def test_the_suite_fails_where_it_is_expected_to_and_nowhere_else(
     text = output.decode()
     assert suite.returncode == 0, text[-4_000:]
     # The catalog does not know a market that only tests play.
-    verifying = importlib.import_module("tradefair.evaluation.verify")
+    verifying = importlib.import_module("tradefair.evaluation.prove.verify")
     monkeypatch.setattr(verifying, "market_type", {MARKET.name: MARKET}.__getitem__)
     assert verify_file(trace).verdict == "reproduced"
     ran = dict[str, str]((name, sign) for sign, name in re.findall(r"^([✓✗]) ([\w-]+): \d+ passed", text, re.MULTILINE))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 
 pytestmark = pytest.mark.interop
 

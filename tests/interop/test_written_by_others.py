@@ -15,8 +15,8 @@ from tests.evaluation.modes.playing import play_episode
 from tests.interop.environments import Installer, Unavailable, environment, newer_python_packages, python_packages
 from tests.waiting import LONGER
 
-from tradefair.evaluation.export.to_files import export_files
-from tradefair.evaluation.importers.importing import import_files
+from tradefair.evaluation.foreign.export.to_files import export_files
+from tradefair.evaluation.foreign.importers.importing import import_files
 from tradefair.tracestore import open_trace
 
 pytestmark = pytest.mark.interop

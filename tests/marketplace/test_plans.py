@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from tradefair.catalog import plan_ids
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.marketplace.engine.manipulation import PROFILE_SURFACES, TEXTS, TOLD_SURFACES
 from tradefair.marketplace.model import MarketplaceScenario
 from tradefair.runner.plans.episodes import Workload, workload_of

@@ -11,7 +11,7 @@ import pytest
 from tradefair.catalog import load_scenario, market_type, scenario_ids
 from tradefair.cli import run as tradefair
 from tradefair.contract import ScenarioError
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.marketplace.analysis import match_sets
 from tradefair.marketplace.data.data_source import catalogue_of
 from tradefair.marketplace.model import MarketplaceScenario

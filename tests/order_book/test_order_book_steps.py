@@ -15,7 +15,7 @@ from tests.evaluation.playing import played, store
 from tradefair.catalog import load_scenario
 from tradefair.contract import ScenarioError
 from tradefair.contract.kernel.core import Core
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.order_book import MARKET
 from tradefair.order_book.answers.results import PeriodClosed, PeriodFacts, Placed, StepClosed
 from tradefair.order_book.model import OrderBookScenario

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from tests.evaluation.playing import played_by
 
-from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.evaluation.markets.order_book.modes.play import read_game
 from tradefair.evaluation.markets.order_book.outcomes import OrderBookMarket, OrderBookSeat
 from tradefair.tracestore import open_trace

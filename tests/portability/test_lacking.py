@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from tests.waiting import LONG
 
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the stand-in of Windows' locks needs Linux's")
 

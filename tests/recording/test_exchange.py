@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from tradefair.contract.kernel.players import Seating
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.recording.exchange import CLIENT, SERVER, Exchange, Side
 from tradefair.recording.messages import MAX_MESSAGE, Lines
 from tradefair.recording.redact import Redactor

@@ -10,7 +10,7 @@ from typing import Any
 from tests.recording.test_stdio import PYTHON, Client, client, only_trace, recorded
 from tests.waiting import LONG, until
 
-from tradefair.evaluation.audit.run import read_run
+from tradefair.evaluation.foreign.audit.run import read_run
 from tradefair.evaluation.origins import tally
 from tradefair.tracestore import open_trace
 

@@ -18,7 +18,7 @@ import pytest
 from tests.host.disks import small_disk
 from tests.waiting import LONG, instants, steady, until
 
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.tracestore import open_trace
 
 PYTHON = sys.executable

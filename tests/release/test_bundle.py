@@ -23,7 +23,7 @@ from tests.release.reach import uv
 from tests.waiting import LONGER
 
 from tradefair.catalog import market_names
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.tracestore import find_traces
 
 ROOT = Path(__file__).resolve().parents[2]

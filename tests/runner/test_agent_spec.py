@@ -14,7 +14,7 @@ from tests.play_specs import preset_spec
 from tradefair.catalog import market_type
 from tradefair.contract import Brief, Draw, ScenarioError
 from tradefair.contract.kernel.players import Limits
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.frameworks.base import SeatConnection, SeatReport
 from tradefair.frameworks.models.endpoint import ModelEndpoint
 from tradefair.frameworks.policy import PolicyAgent

@@ -17,9 +17,9 @@ import tradefair.api as tf
 from tradefair.catalog import load_scenario, market_names, market_type, scenario_ids, scenario_tier
 from tradefair.contract import HarnessFailure, Policy, ScenarioError, ToolAnswer, ToolCall
 from tradefair.contract.kernel.players import Draw, seat_policy, seat_roles, stand_ins
-from tradefair.evaluation.evaluate import evaluate
-from tradefair.evaluation.reward import Reward, reward_of
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.judge.evaluate import evaluate
+from tradefair.evaluation.judge.reward import Reward, reward_of
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.episode.orders import Order, begin, checked
 from tradefair.host.episode.setup import STAND_IN
 from tradefair.tracestore import open_trace

@@ -13,7 +13,7 @@ from tests.waiting import SOON
 
 from tradefair.contract import HarnessFailure
 from tradefair.contract.kernel.players import Limits
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.runner.play.agent_spec import AgentSpec
 from tradefair.runner.play.episode_runner import play_episode, resume_episode
 

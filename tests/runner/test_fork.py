@@ -17,8 +17,8 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import run as command
 from tradefair.contract import ScenarioError, SeatError, TraceError
 from tradefair.contract.kernel.players import Seating
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.evaluation.table import number_text
-from tradefair.evaluation.verify import verify_file
 from tradefair.host.episode.prefix import copied_records, write_prefix
 from tradefair.host.episode.setup import plan_seats
 from tradefair.runner.fork.fork import Forked, ForkSpec, fork_episode

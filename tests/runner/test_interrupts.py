@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from tests.waiting import LONGER
 
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 
 DUEL = ("play", "double_auction", "--scenario", "duel", "--seed", "7", "--no-references")
 

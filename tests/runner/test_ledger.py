@@ -26,9 +26,9 @@ from tradefair.contract import Draw, ScenarioError, SeatError, ToolCall, TraceEr
 from tradefair.contract.kernel.core import Core, Record
 from tradefair.contract.kernel.players import seat_policy
 from tradefair.contract.policy import Policy, Turns
-from tradefair.evaluation.evaluate import evaluate
+from tradefair.evaluation.judge.evaluate import evaluate
+from tradefair.evaluation.judge.reward import reward_of
 from tradefair.evaluation.ledger import Ledger
-from tradefair.evaluation.reward import reward_of
 from tradefair.host.episode.prefix import copied_records, write_prefix
 from tradefair.host.episode.setup import scripted_seats
 from tradefair.host.seats.scripted import Scripted

@@ -13,9 +13,9 @@ from tests.runner.test_ledger import adds_up
 import tradefair.api as tf
 from tradefair.contract import TurnView
 from tradefair.contract.policy import Turns
-from tradefair.evaluation.evaluate import evaluate_file
-from tradefair.evaluation.findings_text import asides_text
+from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.evaluation.ledger import Extent
+from tradefair.evaluation.verdict.findings_text import asides_text
 from tradefair.runner.ledger.ledger import ledger_of, with_ledgers
 from tradefair.runner.ledger.replays import NotReplayed, Replays
 

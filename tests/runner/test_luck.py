@@ -13,8 +13,8 @@ import pytest
 from tradefair.cli import run
 from tradefair.contract import Chance
 from tradefair.evaluation.compare.comparing import compare_folders
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.evaluation.statistics.luck import GROUPS, LuckShare, luck_share
-from tradefair.evaluation.verify import verify_file
 from tradefair.runner.plans import shard as sweep_shard
 from tradefair.runner.plans.episodes import workload_of
 from tradefair.runner.plans.plan import AgentEntry, Plan, PlanEntry, Seating, SourcedPlan

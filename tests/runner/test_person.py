@@ -19,7 +19,7 @@ from tests.waiting import LONG, eventually
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import ScenarioError
 from tradefair.contract.kernel.players import PERSON
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.episode.setup import plan_seats
 from tradefair.runner.play import outside
 from tradefair.runner.play.agent_spec import AgentSpec, ready

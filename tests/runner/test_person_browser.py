@@ -14,8 +14,8 @@ from tests.evaluation.browsing import browser as browser
 from tests.waiting import LONG, until
 
 from tradefair.evaluation import evaluate
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.evaluation.reading import PersonMoves
-from tradefair.evaluation.verify import verify_file
 from tradefair.tracestore import open_trace
 
 pytestmark = pytest.mark.browser

@@ -15,7 +15,7 @@ from tradefair.cli import run as tradefair
 from tradefair.contract import HarnessFailure, PolicySpec, ScenarioError, ToolCall, TradefairError, Turns, TurnView
 from tradefair.contract.chain import canonical, digest
 from tradefair.contract.kernel.players import Limits, Seating
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.episode.setup import SeatPlan, is_closed, plan_seats, seating_of
 from tradefair.runner.play.agent_spec import AgentSpec
 from tradefair.runner.play.episode_runner import Played, PlaySpec, play_episode

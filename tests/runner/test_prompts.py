@@ -29,8 +29,8 @@ from tradefair.catalog import market_type
 from tradefair.cli import run
 from tradefair.contract import Brief, Draw, HarnessFailure, ScenarioError
 from tradefair.contract.kernel.players import Limits, seat_policy
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.evaluation.report.transcript import NO_MODEL, NOT_KEPT, transcript_of
-from tradefair.evaluation.verify import verify_file
 from tradefair.frameworks import EXTRAS
 from tradefair.frameworks.base import SeatConnection, SeatReport
 from tradefair.frameworks.models import ModelEndpoint, parse_model

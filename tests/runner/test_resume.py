@@ -18,7 +18,7 @@ from tests.waiting import LONG, until
 from tradefair.contract import TraceError
 from tradefair.contract.chain import digest
 from tradefair.contract.kernel.players import AgentRecord, Limits
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.runner.play.agent_spec import AgentSpec
 from tradefair.runner.play.episode_runner import ready_again, resume_episode
 from tradefair.tracestore import open_trace

@@ -19,7 +19,7 @@ from tests.play_specs import preset_spec
 from tradefair.cli import run
 from tradefair.contract.chain import seal
 from tradefair.contract.sealed_seeds import SealedSeeds, commitment_of, seed_of
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.runner.play.agent_spec import AgentSpec
 from tradefair.runner.play.episode_runner import play_episode
 from tradefair.tracestore import EVENT_COLUMNS, SIDE_TABLES, jsonl_lines, open_trace, sealed

@@ -14,10 +14,10 @@ import tradefair.api as tf
 from tradefair.cli import run
 from tradefair.contract import SeatId
 from tradefair.evaluation.compare.chosen_seeds import chosen_in
-from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.evaluation.ledger import Extent
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.evaluation.reading import agent_seats
-from tradefair.evaluation.verify import verify_file
 from tradefair.runner.ledger.ledger import SERIES_BUDGET, with_ledgers
 from tradefair.runner.play import playing
 from tradefair.runner.play.summary import summarise

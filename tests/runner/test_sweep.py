@@ -15,7 +15,7 @@ from tests.waiting import LONGER, until
 
 from tradefair.cli import run as command
 from tradefair.contract import HarnessFailure, ScenarioError
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.episode.setup import new_episode
 from tradefair.runner.plans.done import SweepTable
 from tradefair.runner.plans.episodes import EpisodeSpec, Workload, workload_of

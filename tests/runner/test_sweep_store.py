@@ -13,7 +13,7 @@ from tests.host.postgres import Server, missing, running_server
 from tests.waiting import LONGER, until
 
 from tradefair.contract.errors import StorageUnavailable
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.runner.plans.episodes import Workload, workload_of
 from tradefair.runner.plans.plan import load_plan
 from tradefair.runner.sweep.sweep import SweepSpec, sweep

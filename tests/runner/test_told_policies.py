@@ -14,7 +14,7 @@ from tests.waiting import SOON
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import ScenarioError
 from tradefair.contract.kernel.players import stand_ins
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.episode.setup import STAND_IN
 from tradefair.runner.ledger.replays import Replays
 from tradefair.runner.play.agent_spec import AgentSpec, ready

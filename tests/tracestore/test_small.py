@@ -11,7 +11,7 @@ import pytest
 from tests.evaluation.playing import played
 
 from tradefair.contract.kernel.core import Record
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.episode.log import SqliteLog
 from tradefair.tracestore import Written, open_trace, write_trace
 from tradefair.tracestore.beside import PROMPTS, SIDE_TABLES

@@ -4,9 +4,9 @@ from .charts import BarChart as BarChart
 from .charts import Chart as Chart
 from .charts import HeatChart as HeatChart
 from .charts import XYChart as XYChart
-from .evaluate import Evaluation as Evaluation
-from .evaluate import evaluate as evaluate
 from .evaluator import Evaluator as Evaluator
+from .judge.evaluate import Evaluation as Evaluation
+from .judge.evaluate import evaluate as evaluate
 from .modes.diagnosis import Diagnosis as Diagnosis
 from .modes.diagnosis import Finding as Finding
 from .modes.insight import EvidenceCase as EvidenceCase
@@ -20,10 +20,10 @@ from .outcome import PrimaryMetric as PrimaryMetric
 from .outcome import RatingRules as RatingRules
 from .outcome import SeatOutcome as SeatOutcome
 from .outcome import common_seat as common_seat
+from .prove.verify import Check as Check
+from .prove.verify import verify as verify
 from .reading import TraceReading as TraceReading
 from .reading import Unusable as Unusable
 from .reading import read_trace as read_trace
 from .table import Table as Table
 from .verdict.verdict import Verdict as Verdict
-from .verify import Check as Check
-from .verify import verify as verify

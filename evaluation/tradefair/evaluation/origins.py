@@ -17,7 +17,7 @@ from tradefair.contract import TraceError
 from tradefair.contract.foreign import FOREIGN_MARKET, IMPORTED, RECORDED
 from tradefair.contract.kernel.event import ManifestCore
 from tradefair.contract.text import clean_line
-from tradefair.evaluation.interchange.shapes import mapping, sequence
+from tradefair.evaluation.foreign.interchange.shapes import mapping, sequence
 from tradefair.evaluation.outcome import Outcome
 from tradefair.tracestore import Trace
 

@@ -19,13 +19,13 @@ from tradefair.evaluation import Check, Evaluation, Finding, Outcome, Verdict
 from tradefair.evaluation.compare.comparing import Options, compare_sides, parse_success
 from tradefair.evaluation.compare.comparison import Comparison
 from tradefair.evaluation.compare.runs import Side, load_files, load_side
-from tradefair.evaluation.evaluate import evaluate_file, evaluator_of, insight_of
+from tradefair.evaluation.judge.evaluate import evaluate_file, evaluator_of, insight_of
 from tradefair.evaluation.ledger import Extent, Ledger
-from tradefair.evaluation.store.gathering import gather
+from tradefair.evaluation.prove.verify import verify_file
+from tradefair.evaluation.store.rows import gather
 from tradefair.evaluation.store.tables import TABLES, Cell
 from tradefair.evaluation.verdict.of_trace import verdict_of_file
 from tradefair.evaluation.verdict.series import verdict_of_series
-from tradefair.evaluation.verify import verify_file
 from tradefair.tracestore import (
     REFERENCES,
     PromptCall,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tradefair.evaluation.audit.run import Call, Run, Said, Turn, guessed_kind
+from tradefair.evaluation.foreign.audit.run import Call, Run, Said, Turn, guessed_kind
 
 
 class Did(NamedTuple):

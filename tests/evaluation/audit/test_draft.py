@@ -10,8 +10,8 @@ import pytest
 from tests.evaluation.audit.runs import did, run_of
 
 from tradefair.contract import ScenarioError
-from tradefair.evaluation.audit.draft import draft_map
-from tradefair.evaluation.audit.run import Call, Run
+from tradefair.evaluation.foreign.audit.draft import draft_map
+from tradefair.evaluation.foreign.audit.run import Call, Run
 
 
 def desk(number: int, chance: random.Random) -> Run:

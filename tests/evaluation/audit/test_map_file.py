@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tradefair.contract import ScenarioError
-from tradefair.evaluation.audit.map_file import YES, at, load_map, matches, read_map
+from tradefair.evaluation.foreign.audit.map_file import YES, at, load_map, matches, read_map
 from tradefair.files.toml_lines import line_of
 
 _ROOT = Path(__file__).parents[3]

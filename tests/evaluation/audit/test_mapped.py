@@ -13,10 +13,10 @@ import pytest
 from tests.evaluation.foreign_runs import DESK, Do, Say, write_run
 
 from tradefair.cli import run
-from tradefair.evaluation.audit.map_file import Map, read_map
-from tradefair.evaluation.audit.mapped import MAP_MODES, MapEvaluator
-from tradefair.evaluation.audit.rules import CHECKS
-from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.foreign.audit.map_file import Map, read_map
+from tradefair.evaluation.foreign.audit.mapped import MAP_MODES, MapEvaluator
+from tradefair.evaluation.foreign.audit.rules import CHECKS
+from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 
 MAP = """version = 1

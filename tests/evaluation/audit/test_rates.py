@@ -8,9 +8,9 @@ from typing import Any
 import orjson
 import pytest
 
-from tradefair.evaluation.audit.rates import Failure, Label, Raised, Share, rates_of, read_labels
-from tradefair.evaluation.audit.references import Divergence
-from tradefair.evaluation.audit.run import RuleCase
+from tradefair.evaluation.foreign.audit.rates import Failure, Label, Raised, Share, rates_of, read_labels
+from tradefair.evaluation.foreign.audit.references import Divergence
+from tradefair.evaluation.foreign.audit.run import RuleCase
 
 STATE = RuleCase("map.state", 9, 5, "agent", "ship", "why")
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.evaluation.audit.runs import Did, did, run_of
 
-from tradefair.evaluation.audit.references import Reference, divergence, read_reference, reference_of
-from tradefair.evaluation.audit.run import Run
+from tradefair.evaluation.foreign.audit.references import Reference, divergence, read_reference, reference_of
+from tradefair.evaluation.foreign.audit.run import Run
 
 LOOK = did("get_order", {"status": "open", "total": 12.5, "tracking": "7463420"}, order_id="A1")
 PAY = did("pay_order", order_id="A1", cents=100)

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.evaluation.audit.runs import Did, did, run_of
 
-from tradefair.evaluation.audit.judging import cases, judge
-from tradefair.evaluation.audit.map_file import Map, read_map
-from tradefair.evaluation.audit.rules import CHECKS
-from tradefair.evaluation.audit.run import Run
+from tradefair.evaluation.foreign.audit.judging import cases, judge
+from tradefair.evaluation.foreign.audit.map_file import Map, read_map
+from tradefair.evaluation.foreign.audit.rules import CHECKS
+from tradefair.evaluation.foreign.audit.run import Run
 
 DESK = read_map(
     """version = 1

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.evaluation.foreign_runs import Do, Say, write_run
 
-from tradefair.evaluation.audit.run import FAILED_ANSWER, Call, as_json, guessed_kind, read_run
+from tradefair.evaluation.foreign.audit.run import FAILED_ANSWER, Call, as_json, guessed_kind, read_run
 
 
 def test_calls_and_texts_stand_in_order_with_their_steps(tmp_path: Path) -> None:

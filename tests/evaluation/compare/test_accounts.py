@@ -13,8 +13,8 @@ from tests.evaluation.compare.conftest import PlayInto, PlaySeeds
 from tests.play_specs import play_spec
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.evaluation.accounts import Account, account
 from tradefair.evaluation.compare.comparing import compare_folders
+from tradefair.evaluation.read.accounts import Account, account
 from tradefair.host.episode.setup import plan_seats
 from tradefair.runner.play.agent_spec import AgentSpec
 from tradefair.runner.play.episode_runner import play_episode

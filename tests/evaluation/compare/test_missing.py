@@ -10,11 +10,11 @@ import pytest
 from tests.evaluation.compare.conftest import PlayInto, PlaySeeds
 
 from tradefair.cli import run as command
-from tradefair.evaluation.accounts import Account
 from tradefair.evaluation.compare.comparing import Options, compare_folders
 from tradefair.evaluation.compare.comparison import Missing, Pair, Run
 from tradefair.evaluation.compare.missing import bound_of, shares_of, skew_of
 from tradefair.evaluation.outcome import PrimaryMetric
+from tradefair.evaluation.read.accounts import Account
 
 PAYOFF = PrimaryMetric(name="payoff", unit="points")
 

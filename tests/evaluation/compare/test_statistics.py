@@ -186,7 +186,7 @@ def test_pass_hat_k_is_the_chance_that_k_drawn_trials_all_succeeded() -> None:
 
 def test_scipy_is_loaded_by_the_first_interval_and_not_before() -> None:
     code = (
-        "import sys, tradefair.evaluation.compare_command, tradefair.runner.commands.rate_command\n"
+        "import sys, tradefair.evaluation.commands.compare_command, tradefair.runner.commands.rate_command\n"
         "import tradefair.evaluation.markets.double_auction.collusion.report\n"
         "from tradefair.evaluation.statistics import interval\n"
         "print('scipy' in sys.modules, bool(interval([1.0, 2.0])), 'scipy' in sys.modules)"

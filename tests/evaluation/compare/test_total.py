@@ -23,9 +23,9 @@ from tests.evaluation.mutations import (
 )
 
 from tradefair.contract import TraceError, TradefairError
-from tradefair.evaluation.accounts import account
 from tradefair.evaluation.compare.comparing import Options, compare_folders
 from tradefair.evaluation.compare.divergence import first_divergence
+from tradefair.evaluation.read.accounts import account
 from tradefair.tracestore import open_trace
 
 SLOWLY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

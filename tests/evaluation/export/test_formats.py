@@ -15,9 +15,9 @@ import pytest
 from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import run
 from tradefair.contract import ScenarioError, SeatError, TraceError
-from tradefair.evaluation.export import FORMATS, export_lines
-from tradefair.evaluation.export.to_files import export_files
-from tradefair.evaluation.interchange.otlp_names import SCHEMA_URL
+from tradefair.evaluation.foreign.export import FORMATS, export_lines
+from tradefair.evaluation.foreign.export.to_files import export_files
+from tradefair.evaluation.foreign.interchange.otlp_names import SCHEMA_URL
 from tradefair.evaluation.store import QUERIES, TABLES
 from tradefair.evaluation.store.in_duckdb import ParquetTables
 from tradefair.host.episode.episode import Episode

@@ -18,11 +18,11 @@ from tests.evaluation.modes.playing import play_episode
 from tests.evaluation.modes.test_total import RETAILERS, SHOPS
 
 from tradefair.contract import ToolCall, Turns, TurnView
-from tradefair.evaluation.audit.judging import cases, read_with
-from tradefair.evaluation.audit.map_file import load_map
-from tradefair.evaluation.export.to_files import export_files
-from tradefair.evaluation.importers.importing import import_files
-from tradefair.evaluation.interchange import otlp_names
+from tradefair.evaluation.foreign.audit.judging import cases, read_with
+from tradefair.evaluation.foreign.audit.map_file import load_map
+from tradefair.evaluation.foreign.export.to_files import export_files
+from tradefair.evaluation.foreign.importers.importing import import_files
+from tradefair.evaluation.foreign.interchange import otlp_names
 from tradefair.evaluation.modes.detectors import GENERAL
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.modes.judged import Frame, look

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tradefair.evaluation.importers import elements
-from tradefair.evaluation.importers.elements import CutShort, Elements, NoDocument
-from tradefair.evaluation.importers.source import parsed
+from tradefair.evaluation.foreign.importers import elements
+from tradefair.evaluation.foreign.importers.elements import CutShort, Elements, NoDocument
+from tradefair.evaluation.foreign.importers.source import parsed
 
 KEYS = ("a", "b", "item", 'q"\\', "")
 JSON = st.recursive(

@@ -17,16 +17,16 @@ from tests.evaluation.foreign_runs import write_run
 
 from tradefair.cli import run
 from tradefair.contract.errors import ScenarioError
-from tradefair.evaluation.evaluate import evaluate_file
-from tradefair.evaluation.export.to_files import export_files
-from tradefair.evaluation.importers import detect, foreign, source, spool, writing, zipped
-from tradefair.evaluation.importers.importing import import_files
-from tradefair.evaluation.importers.items import EVERYBODY, Answer, Call, Fact, Item, Reader, Said, Tallied
-from tradefair.evaluation.importers.run_report import FileReport
-from tradefair.evaluation.importers.source import Head, Source
-from tradefair.evaluation.interchange.shapes import mapping
+from tradefair.evaluation.foreign.export.to_files import export_files
+from tradefair.evaluation.foreign.importers import detect, foreign, source, spool, writing, zipped
+from tradefair.evaluation.foreign.importers.importing import import_files
+from tradefair.evaluation.foreign.importers.items import EVERYBODY, Answer, Call, Fact, Item, Reader, Said, Tallied
+from tradefair.evaluation.foreign.importers.run_report import FileReport
+from tradefair.evaluation.foreign.importers.source import Head, Source
+from tradefair.evaluation.foreign.interchange.shapes import mapping
+from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.evaluation.modes.diagnosis import Diagnosis
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.recording.redact import Redactor
 from tradefair.tracestore import open_trace
 

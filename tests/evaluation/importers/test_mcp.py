@@ -14,14 +14,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tradefair.cli import run
-from tradefair.evaluation.evaluate import evaluate_file
-from tradefair.evaluation.export.to_files import export_files
-from tradefair.evaluation.importers.importing import import_files
-from tradefair.evaluation.importers.run_report import FileReport
+from tradefair.evaluation.foreign.export.to_files import export_files
+from tradefair.evaluation.foreign.importers.importing import import_files
+from tradefair.evaluation.foreign.importers.run_report import FileReport
+from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.evaluation.modes.diagnosis import Finding
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.evaluation.store import QUERIES, TraceTables
 from tradefair.evaluation.verdict.of_trace import verdict_of_file
-from tradefair.evaluation.verify import verify_file
 from tradefair.tracestore import open_trace
 
 Play = Callable[..., Path]

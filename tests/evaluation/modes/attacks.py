@@ -16,12 +16,12 @@ from pydantic import BaseModel, ConfigDict
 
 from tradefair.contract import SeatId, TraceError
 from tradefair.contract.errors import unknown
-from tradefair.evaluation.arithmetic import mean, ratio
-from tradefair.evaluation.evaluate import evaluate, insight_of
 from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.judge.evaluate import evaluate, insight_of
 from tradefair.evaluation.modes import injection_followed
 from tradefair.evaluation.modes.reading import read_play
 from tradefair.evaluation.outcome import Outcome
+from tradefair.evaluation.read.arithmetic import mean, ratio
 from tradefair.tracestore import open_trace
 
 

@@ -13,8 +13,8 @@ from tests.evaluation.mutations import Parts, parts_of, write_parts
 from tests.evaluation.playing import Player, played_by
 
 from tradefair.contract import TraceError
-from tradefair.evaluation.evaluate import evaluate_file, insight_of
 from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.judge.evaluate import evaluate_file, insight_of
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.evaluation.modes.play import SeatPlay
 from tradefair.evaluation.modes.reading import read_play

@@ -14,8 +14,8 @@ from tests.evaluation.mutations import parts_of, write_parts
 
 from tradefair.catalog import market_type
 from tradefair.contract import ToolCall, Turns, TurnView
-from tradefair.evaluation.evaluate import diagnose_generally, evaluate_file
 from tradefair.evaluation.evaluator import Evaluator
+from tradefair.evaluation.judge.evaluate import diagnose_generally, evaluate_file
 from tradefair.evaluation.modes import leak
 from tradefair.evaluation.modes.detectors import GENERAL
 from tradefair.evaluation.modes.insight import Insight

@@ -27,7 +27,7 @@ from tests.evaluation.mutations import (
 )
 
 from tradefair.cli import run
-from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.evaluation.modes.detectors import GENERAL
 
 RETAILERS = {"retailer_01": "overspender", "retailer_02": "mimic", "retailer_03": "hoarder"}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tradefair.evaluation.arithmetic import middle
 from tradefair.evaluation.charts import Axis
 from tradefair.evaluation.charts.by_label import MAX_DOTS, ByLabel, Words, average, number, rounds, spaced
 from tradefair.evaluation.outcome import PlayedSeat
+from tradefair.evaluation.read.arithmetic import middle
 
 WORDS = Words("some", "Some", "Some numbers.", Axis(label="gain", unit="points"))
 

@@ -30,8 +30,8 @@ from tests.sample import sample_logs
 
 from tradefair.cli import run
 from tradefair.evaluation.charts import StripChart, XYChart
-from tradefair.evaluation.evaluate import evaluate
-from tradefair.evaluation.importers import run_importer
+from tradefair.evaluation.foreign.importers import run_importer
+from tradefair.evaluation.judge.evaluate import evaluate
 from tradefair.evaluation.ratings.leaderboards import leaderboards
 from tradefair.evaluation.ratings.rating import DuelBoard, FieldBoard
 from tradefair.evaluation.ratings.results import GameResult, Unread, gathered, read_result, read_results

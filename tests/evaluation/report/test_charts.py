@@ -11,8 +11,8 @@ from tests.evaluation.markets.marketplace.playing import play as play_marketplac
 from tests.evaluation.playing import played
 
 from tradefair.evaluation.charts import Axis, BarChart, Bars, Chart, HeatChart, Line, XYChart
-from tradefair.evaluation.evaluate import charts_of, evaluate
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
+from tradefair.evaluation.judge.evaluate import charts_of, evaluate
 from tradefair.evaluation.report import episode_page
 from tradefair.tracestore import Trace, open_trace
 

@@ -14,13 +14,13 @@ from tests.evaluation.site.links import broken_links
 
 from tradefair.cli import run
 from tradefair.contract import ScenarioError
-from tradefair.evaluation.evaluate import Evaluation
+from tradefair.evaluation.judge.evaluate import Evaluation
 from tradefair.evaluation.ledger import Extent
+from tradefair.evaluation.prove.verify import Checker
 from tradefair.evaluation.site import index as indexing
 from tradefair.evaluation.site.build import build_site
 from tradefair.evaluation.site.plan import Wanted
 from tradefair.evaluation.statistics.luck import luck_share
-from tradefair.evaluation.verify import Checker
 from tradefair.tracestore import Trace
 
 _WANTED = Wanted("Our runs")

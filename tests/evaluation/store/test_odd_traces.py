@@ -27,7 +27,7 @@ from tests.evaluation.mutations import (
 from tests.evaluation.playing import played as played_trace
 
 from tradefair.cli import run
-from tradefair.evaluation.export.to_files import export_files
+from tradefair.evaluation.foreign.export.to_files import export_files
 from tradefair.evaluation.store import QUERIES, TraceTables, gather
 from tradefair.evaluation.store.in_duckdb import ParquetTables
 

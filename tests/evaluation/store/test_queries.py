@@ -15,7 +15,7 @@ from tests.evaluation.markets.marketplace.playing import play as play_marketplac
 from tests.evaluation.store.reference import REFERENCE, tables_of
 
 from tradefair.contract import ScenarioError
-from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.evaluation.store import QUERIES, TABLES, TraceTables, gather, query_named
 from tradefair.evaluation.store.in_duckdb import ParquetTables
 from tradefair.evaluation.store.queries import Query

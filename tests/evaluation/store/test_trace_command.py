@@ -12,7 +12,7 @@ from tests.evaluation.markets.marketplace.playing import play as play_marketplac
 from tests.evaluation.playing import played_by
 
 from tradefair.cli import run
-from tradefair.evaluation.export.to_files import export_files
+from tradefair.evaluation.foreign.export.to_files import export_files
 from tradefair.tracestore import open_trace
 
 Play = Callable[..., Path]

@@ -14,11 +14,11 @@ from benchmarks.verdicts.play import REPLIES, SETTINGS, Played, Setting, is_refu
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.kernel.core import Core, Record
-from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.evaluation.outcome import Outcome
+from tradefair.evaluation.prove.verify import Check
 from tradefair.evaluation.verdict.series import verdict_of_series
 from tradefair.evaluation.verdict.verdict import Verdict
-from tradefair.evaluation.verify import Check
 
 TEXTS = Path(__file__).parent / "texts"
 

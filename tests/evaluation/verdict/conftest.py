@@ -15,9 +15,9 @@ from tests.play_specs import play_spec
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import HarnessFailure
 from tradefair.contract.kernel.players import Limits
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.evaluation.verdict.of_trace import verdict_of_file
 from tradefair.evaluation.verdict.verdict import Verdict
-from tradefair.evaluation.verify import verify_file
 from tradefair.host.episode.setup import plan_seats
 from tradefair.runner.play.agent_spec import AgentSpec
 from tradefair.runner.play.episode_runner import play_episode

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.verdicts.page import FIELDS, bids_40
 from benchmarks.verdicts.play import SETTINGS, play
 
-from tradefair.evaluation.accounts import SeatAccount
+from tradefair.evaluation.read.accounts import SeatAccount
 from tradefair.evaluation.verdict.troubles import Stage, trouble_of
 from tradefair.evaluation.verdict.verdict import Score, SeatVerdict
 

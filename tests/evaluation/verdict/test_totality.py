@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from tests.evaluation.playing import played_by
 
 from tradefair.contract.text import clean_line
-from tradefair.evaluation.accounts import account
-from tradefair.evaluation.evaluate import Evaluation, evaluate_file
+from tradefair.evaluation.judge.evaluate import Evaluation, evaluate_file
 from tradefair.evaluation.ledger import Ledger, LedgerTurn
 from tradefair.evaluation.modes.diagnosis import CaseRecord, Finding
+from tradefair.evaluation.read.accounts import account
 from tradefair.evaluation.verdict.of_trace import verdict_of, worded
 from tradefair.evaluation.verdict.series import verdict_of_series
 from tradefair.evaluation.verdict.verdict import (

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.verdicts.play import SETTINGS, play
 from tests.evaluation.verdict.conftest import Answer, Answers, says
 
-from tradefair.evaluation.accounts import SeatAccount, account
+from tradefair.evaluation.read.accounts import SeatAccount, account
 from tradefair.tracestore import open_trace
 
 CLAIM = ("claim", '{"slices": 4}')

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tradefair.contract.kernel.players import AgentRecord, Player
-from tradefair.evaluation.accounts import SeatAccount
 from tradefair.evaluation.ledger import Ledger, LedgerTurn
+from tradefair.evaluation.read.accounts import SeatAccount
 from tradefair.evaluation.verdict.amounts import amount, dollars, number, number_apart, percent, seconds
 from tradefair.evaluation.verdict.of_trace import kind_of, worded
 from tradefair.evaluation.verdict.series import verdict_of_series

@@ -12,7 +12,7 @@ from tests.evaluation.playing import played
 
 from tradefair.api import load
 from tradefair.cli import run
-from tradefair.evaluation.verify import Check
+from tradefair.evaluation.prove.verify import Check
 from tradefair.evaluation.viewer import index as indexing
 from tradefair.evaluation.viewer.folder import Folder
 from tradefair.evaluation.viewer.index import Index, cache_folder

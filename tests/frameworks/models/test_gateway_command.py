@@ -19,7 +19,7 @@ from tests.calling import moves
 from tests.waiting import LONG
 
 from tradefair.cli import run
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.frameworks.models import ModelEndpoint
 
 _TRADEFAIR = Path(sys.executable).parent / "tradefair"

@@ -13,7 +13,7 @@ import httpx2
 from tests.host.serving.by_hand import HEADERS, Seat, Server
 from tests.waiting import LONG
 
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.doors.hosting import Host
 
 

@@ -18,7 +18,7 @@ from tests.host.disks import small_disk
 from tests.host.serving.by_hand import HEADERS, META, started
 from tests.waiting import SOON
 
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 
 GAME = ("teaching", "--scenario", "pie", "--seed", "7")
 SERVE = ("serve", *GAME, "--seat", "P1", "--others", "half")

@@ -15,7 +15,7 @@ from tests.host.serving.planes import PIE, plane
 
 from tradefair.cli import run
 from tradefair.contract import ScenarioError, SeatError
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.doors.control import CONTROL_BODY_LIMIT
 from tradefair.host.doors.registry import HOST_FILE, load_host_file
 from tradefair.host.doors.status_page import page

@@ -20,7 +20,7 @@ from tests.host.serving.by_hand import started
 
 from tradefair.cli import run
 from tradefair.cli.logs import JsonLines, PlainLines
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.doors.control import ControlApp
 from tradefair.host.doors.hosting import Host
 from tradefair.host.doors.listening import Listener

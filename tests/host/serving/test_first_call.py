@@ -13,7 +13,7 @@ from tests.waiting import SOON
 from tradefair.cli.options import EpisodeFlags
 from tradefair.contract import ScenarioError
 from tradefair.contract.errors import StorageUnavailable
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.commands.host_flags import ServeFlags
 from tradefair.host.commands.serve import unbegun
 from tradefair.host.episode.unbegun import Unbegun

@@ -12,7 +12,7 @@ import pytest
 from tests.host.serving.by_hand import HEADERS, Seat
 from tests.waiting import LONG
 
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.doors.hosting import BODY_LIMIT, Host
 
 INTEGERS = [("claim", "slices"), ("view_history", "first_round"), ("remove_note", "number")]

@@ -16,7 +16,7 @@ from tests.host.serving.by_hand import started
 from tests.host.serving.doors import Step, code_of, happened, over_pipes, seats_over_http, walk, walk_alike
 from tests.waiting import LONG, LONGER
 
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.doors.hosting import Host
 from tradefair.host.server.binding import build_server
 

@@ -16,7 +16,7 @@ from tests.host.serving.doors import Clients, Step, happened, over_pipes, walk, 
 from tests.waiting import LONG, LONGER, SOON
 
 from tradefair.evaluation.markets.supply_chain.evaluator import EVALUATOR
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.tracestore import open_trace
 
 FOUR = A, B, C, D = "retailer_01", "retailer_02", "retailer_03", "retailer_04"

@@ -19,7 +19,7 @@ from tests.host.serving.by_hand import started
 from tests.host.serving.doors import Clients, Step, over_pipes, seats_over_http, walk, walk_alike
 from tests.waiting import LONG, SOON
 
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.doors.hosting import BODY_LIMIT, Host
 
 

@@ -20,7 +20,7 @@ from tests.waiting import LONG, eventually
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import run
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.doors.registry import HOST_FILE
 from tradefair.host.episode.setup import new_episode, plan_seats
 from tradefair.tracestore import StorePlace, open_trace, stored_traces

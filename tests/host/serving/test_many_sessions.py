@@ -18,7 +18,7 @@ from tests.host.serving.planes import Plane, plane
 from tests.waiting import LONGER
 
 import tradefair.api as tf
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 
 GAME = ("double_auction", "double_auction/smoke", "B1")
 ORDER: dict[str, Any] = {"market": GAME[0], "scenario": GAME[1], "seats": [GAME[2]], "others": "stand_in"}

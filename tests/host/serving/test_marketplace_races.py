@@ -14,7 +14,7 @@ import pytest
 from tests.host.serving.by_hand import Seat
 from tests.host.serving.doors import code_of, seats_over_http
 
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.doors.hosting import Host
 
 C1, C2, B1 = "customer_0001", "customer_0002", "business_0001"

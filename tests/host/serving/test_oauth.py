@@ -24,7 +24,7 @@ from tests.host.serving.issuer import IssuerProcess, new_key, running_issuer
 from tests.waiting import LONG, LONGER, SOON, a_moment, eventually
 
 from tradefair.contract import HarnessFailure, ScenarioError, SeatError
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.commands.host_flags import HostFlags
 from tradefair.host.doors import oauth
 from tradefair.host.doors.hosting import Host

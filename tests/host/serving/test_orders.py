@@ -18,7 +18,7 @@ from tests.waiting import LONG, LONGER, SOON, deadline_passed, eventually, in_ti
 from tradefair.catalog import default_scenario, load_scenario, market_names, market_type
 from tradefair.contract import ErrorInfo, ScenarioError, SeatError
 from tradefair.contract.kernel.players import AGENT, seats_of
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.commands.host_flags import HostFlags
 from tradefair.host.commands.launch import _reopened_host, _report  # pyright: ignore[reportPrivateUsage]  # a restart, in process
 from tradefair.host.doors import hosting

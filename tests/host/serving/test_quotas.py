@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.waiting import LONG, SOON, Clock, deadline_passed, eventually
 
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.commands.launch import _calls_so_far  # pyright: ignore[reportPrivateUsage]  # what a restart reckons
 from tradefair.host.doors.app import HttpServer
 from tradefair.host.doors.doors import MAX_OPEN_REQUESTS

@@ -23,7 +23,7 @@ from tests.play_specs import events_of
 from tests.waiting import a_moment, eventually
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.episode.setup import new_episode, plan_seats
 from tradefair.tracestore import open_trace
 

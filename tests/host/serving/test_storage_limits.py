@@ -16,7 +16,7 @@ from tests.host.serving.test_control import plane
 from tests.waiting import LONG, eventually
 
 from tradefair.contract.errors import StorageUnavailable
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.commands.host_flags import HostFlags
 from tradefair.host.doors.hosting import Host
 from tradefair.host.doors.space import Space

@@ -24,7 +24,7 @@ from tests.waiting import LONGER, LONGER_THAN_CLIENTS, deadline_passed
 
 from tradefair.catalog import market_type
 from tradefair.contract.kernel.kernel_tools import KERNEL_TOOLS
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.tracestore import open_trace
 
 CLIENTS = Path(__file__).parent / "clients"

@@ -13,7 +13,7 @@ from tests.waiting import SOON, deadlines, until
 
 import tradefair.api as tf
 from tradefair.contract.sealed_seeds import commitment_of
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.runner.tasks.tasks import load_tasks
 from tradefair.tracestore import open_trace
 

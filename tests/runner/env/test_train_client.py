@@ -15,8 +15,8 @@ from tests.release.test_hubs import code_lines
 from tests.runner.env.conftest import CLIENT, MODULE, REPO, Served
 from tests.waiting import LONG
 
-from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.runner.tasks.tasks import load_tasks
 
 MARKETS = ("bargaining", "double_auction", "marketplace", "order_book", "pricing", "retail", "supply_chain")

@@ -16,22 +16,22 @@ from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.kernel.event import ManifestCore
 from tradefair.contract.kernel.players import PERSON, Seating
 from tradefair.contract.policy import parse_policy
-from tradefair.evaluation.accounts import SeatAccount, account
 from tradefair.evaluation.arena.entry import Agent, Entry, Episode, Refusal, Refused, file_digest, unpack, write_entry
 from tradefair.evaluation.arena.terms import Arena, Setting
 from tradefair.evaluation.compare.runs import moves_of
-from tradefair.evaluation.evaluate import evaluate
 from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.judge.evaluate import evaluate
+from tradefair.evaluation.judge.reward import finite, reward_metric
 from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.progress import Progress, watched
+from tradefair.evaluation.prove.sealing import check_sealing
+from tradefair.evaluation.prove.verify import Check, verify
+from tradefair.evaluation.read.accounts import SeatAccount, account
 from tradefair.evaluation.reading import person_moves
-from tradefair.evaluation.reward import finite, reward_metric
-from tradefair.evaluation.sealing import check_sealing
 from tradefair.evaluation.verdict.amounts import count, name
 from tradefair.evaluation.verdict.of_trace import kind_of
 from tradefair.evaluation.verdict.verdict import Verdict
 from tradefair.evaluation.verdict.words import fitted
-from tradefair.evaluation.verify import Check, verify
 from tradefair.files.folders import move_onto
 from tradefair.tracestore import Trace, find_traces, is_reference, open_trace
 

@@ -9,9 +9,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
-from tradefair.evaluation.arithmetic import mean
 from tradefair.evaluation.charts.chart import Axis, Chart, IntervalChart, Line, Strip, StripChart, XYChart
 from tradefair.evaluation.outcome import PlayedSeat
+from tradefair.evaluation.read.arithmetic import mean
 
 # Dots that a page draws at once without delay; each label gets as many as any other.
 MAX_DOTS = 4_000

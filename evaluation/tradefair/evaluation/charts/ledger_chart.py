@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from tradefair.evaluation.charts.chart import Axis, Line, XYChart
 from tradefair.evaluation.ledger import Ledger
-from tradefair.evaluation.ledger_text import amount_text, place_text
+from tradefair.evaluation.verdict.ledger_text import amount_text, place_text
 
 VALUE = "value"
 _LABELLED = 3

@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tradefair.contract import TraceError
 from tradefair.contract.text import clean_line
+from tradefair.evaluation.read.whole_files import write_whole
 from tradefair.evaluation.record import Record
-from tradefair.evaluation.whole_files import write_whole
 from tradefair.files.user_files import read_regular
 
 PLAN = "seeds.json"

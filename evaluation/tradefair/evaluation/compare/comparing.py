@@ -37,9 +37,9 @@ from tradefair.evaluation.compare.runs import (
 )
 from tradefair.evaluation.compare.verdict import verdict_of_comparison
 from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.judge.reward import primary_metrics
 from tradefair.evaluation.outcome import PrimaryMetric, refused_note
 from tradefair.evaluation.phrases import phrases_for
-from tradefair.evaluation.reward import primary_metrics
 from tradefair.evaluation.verdict.verdict import Verdict
 
 _MAX_FINDINGS = 20  # named in the result; more would hide the verdict

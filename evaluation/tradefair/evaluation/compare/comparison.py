@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field
 
 from tradefair.contract import SeatId
-from tradefair.evaluation.accounts import Account
+from tradefair.evaluation.read.accounts import Account
 from tradefair.evaluation.record import Record
 from tradefair.evaluation.verdict.verdict import Verdict
 

@@ -11,7 +11,6 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple, TypeVar
 
 from tradefair.contract import SeatId
-from tradefair.evaluation.accounts import Account, SeatAccount
 from tradefair.evaluation.compare.comparison import (
     MIN_PAIRS,
     Arm,
@@ -25,6 +24,7 @@ from tradefair.evaluation.compare.comparison import (
 )
 from tradefair.evaluation.compare.pairing import mean_of
 from tradefair.evaluation.outcome import PrimaryMetric
+from tradefair.evaluation.read.accounts import Account, SeatAccount
 from tradefair.evaluation.statistics import (
     holm,
     interval,

@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from tradefair.contract import ScenarioError, TraceError
-from tradefair.evaluation.arithmetic import closeness
 from tradefair.evaluation.compare.comparison import Divergence, Dropped, Pair, Run
 from tradefair.evaluation.compare.divergence import first_divergence
 from tradefair.evaluation.compare.runs import Loaded, Seats, Side, Task, run_of
 from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.read.arithmetic import closeness
 from tradefair.tracestore import open_trace
 
 SideName = Literal["a", "b"]

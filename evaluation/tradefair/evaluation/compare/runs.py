@@ -16,14 +16,14 @@ from tradefair.contract.errors import unknown
 from tradefair.contract.kernel.event import ManifestCore
 from tradefair.contract.kernel.players import AgentRecord, Seating
 from tradefair.contract.scenario import natural_order
-from tradefair.evaluation.accounts import Account, account
 from tradefair.evaluation.compare.comparison import Run
-from tradefair.evaluation.evaluate import evaluate
 from tradefair.evaluation.evaluator import evaluator_of, fields_for
+from tradefair.evaluation.judge.evaluate import evaluate
+from tradefair.evaluation.judge.reward import finite, primary_metrics
 from tradefair.evaluation.outcome import Outcome
+from tradefair.evaluation.prove.sealing import check_sealing
+from tradefair.evaluation.read.accounts import Account, account
 from tradefair.evaluation.reading import agent_seats, shown_seating
-from tradefair.evaluation.reward import finite, primary_metrics
-from tradefair.evaluation.sealing import check_sealing
 from tradefair.tracestore import REFERENCES, Trace, find_traces, is_reference, open_trace, sound_head
 
 _LARGEST = 1e15  # sums of larger numbers would lose units to rounding

@@ -19,7 +19,7 @@ from tradefair.evaluation.compare.metric_tables import (
     spread_table,
 )
 from tradefair.evaluation.table import Table, number_text
-from tradefair.evaluation.terminal import show_next, show_verdict
+from tradefair.evaluation.verdict.terminal import show_next, show_verdict
 
 _MAX_LISTED = 8  # points of a curve
 _MAX_DROPPED = 40

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias
 from pydantic import BaseModel, Field
 
 from tradefair.contract import SeatId
-from tradefair.evaluation.arithmetic import ratio
+from tradefair.evaluation.read.arithmetic import ratio
 from tradefair.evaluation.record import Record
 
 MAX_CITED = 50

@@ -15,7 +15,6 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from tradefair.contract import SeatId
-from tradefair.evaluation.arithmetic import ratio, rounded, stretches
 from tradefair.evaluation.modes.diagnosis import (
     MAX_BECAUSE,
     MAX_CITED,
@@ -28,6 +27,7 @@ from tradefair.evaluation.modes.diagnosis import (
     unchecked,
 )
 from tradefair.evaluation.modes.table import Mode, ModeTable, Term
+from tradefair.evaluation.read.arithmetic import ratio, rounded, stretches
 
 _SHOWN = 3
 """Notes, and seats of a note, that a finding of several seats shows at most."""

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tradefair.contract import Chance
-from tradefair.evaluation.arithmetic import mean
 from tradefair.evaluation.outcome import RatingRules
 from tradefair.evaluation.ratings.bradley_terry import RESAMPLES as STRENGTH_RESAMPLES
 from tradefair.evaluation.ratings.bradley_terry import BradleyTerry, fit_strengths
@@ -24,6 +23,7 @@ from tradefair.evaluation.ratings.duels import (
 from tradefair.evaluation.ratings.glicko import GlickoRating, rate_duels
 from tradefair.evaluation.ratings.rating import BoardHead, Cell, DuelBoard, DuelRow, Meeting, Reasons, too_few
 from tradefair.evaluation.ratings.results import GameResult, seat_fields
+from tradefair.evaluation.read.arithmetic import mean
 
 # Passes of Glicko-2, whose result depends on the order of games.
 SHUFFLES = 50

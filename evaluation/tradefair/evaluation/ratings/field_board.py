@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from tradefair.contract import Chance
-from tradefair.evaluation.arithmetic import mean
 from tradefair.evaluation.figures import heading_of
 from tradefair.evaluation.outcome import RatingRules
 from tradefair.evaluation.ratings.duels import LEAST_BLOCKS, RESAMPLES
@@ -17,6 +16,7 @@ from tradefair.evaluation.ratings.rating import BoardHead, FieldBoard, FieldRow,
 from tradefair.evaluation.ratings.results import GameResult, seat_fields
 from tradefair.evaluation.ratings.shuffles import Floats, resampled_sums
 from tradefair.evaluation.ratings.trueskill import Constants, rate_episodes
+from tradefair.evaluation.read.arithmetic import mean
 
 # So many shuffled orders: enough for medians that hold still.
 PASSES = 200

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from tradefair.contract import SeatId, TraceError
 from tradefair.contract.chain import canonical
 from tradefair.contract.kernel.players import Seating
-from tradefair.evaluation.evaluate import evaluate
 from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.judge.evaluate import evaluate
 from tradefair.evaluation.origins import is_foreign
 from tradefair.evaluation.outcome import Outcome, RatingRules, SeatOutcome
 from tradefair.evaluation.progress import Progress

@@ -10,7 +10,6 @@ from typing import Any
 from tradefair.catalog import load_scenario
 from tradefair.contract import Chance, ScenarioError
 from tradefair.contract.policy import parse_policy
-from tradefair.evaluation.arithmetic import closeness
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.headline import Block, Headline, HeadlineFigure, headline_of
 from tradefair.evaluation.modes.base_rates import scenario_key
@@ -19,6 +18,7 @@ from tradefair.evaluation.ratings.duels import RESAMPLES
 from tradefair.evaluation.ratings.field_board import figures_by_label, means_of
 from tradefair.evaluation.ratings.rating import BestFramework, BoardHead, Reasons, SoloBoard, SoloRow, too_few
 from tradefair.evaluation.ratings.results import GameResult, SeatResult, seat_fields
+from tradefair.evaluation.read.arithmetic import closeness
 
 # A mean of fewer seeds is mostly their luck.
 _LEAST_SEEDS = 8

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradefair.contract import Chance
-from tradefair.evaluation.arithmetic import special
 from tradefair.evaluation.ratings.shuffles import Floats, shuffled_orders
+from tradefair.evaluation.read.arithmetic import special
 
 _MOST_TURNS = 40
 # Messages have converged when none moves by more.

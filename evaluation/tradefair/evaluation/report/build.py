@@ -14,19 +14,21 @@ from tradefair.contract import ScenarioError, SeatId, TraceError
 from tradefair.contract.kernel.event import ManifestCore
 from tradefair.contract.kernel.players import Seating
 from tradefair.contract.text import clean_line
-from tradefair.evaluation.accounts import account
 from tradefair.evaluation.charts import ledger_chart
-from tradefair.evaluation.evaluate import Evaluation, charts_of, diagnose, evaluate, tables_of
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of, fields_for
 from tradefair.evaluation.figures import Figure, common_figures, figures_of
-from tradefair.evaluation.findings_text import asides_text, told_text
+from tradefair.evaluation.foreign.of_runs import labelled
+from tradefair.evaluation.foreign.run_page import NOTHING_ASKED, Asked, foreign_page, pack_said, rates_of_runs
+from tradefair.evaluation.judge.evaluate import Evaluation, charts_of, diagnose, evaluate, tables_of
+from tradefair.evaluation.judge.population import Populations
 from tradefair.evaluation.ledger import Ledger, LedgerTurn
-from tradefair.evaluation.ledger_text import ledger_rows, ledger_table, lines_of, place_text, tools_text
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.evaluation.origins import is_foreign
 from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.phrases import phrases_for
-from tradefair.evaluation.population import Populations
+from tradefair.evaluation.prove.verify import Check, verify
+from tradefair.evaluation.read.accounts import account
+from tradefair.evaluation.read.whole_files import write_whole
 from tradefair.evaluation.reading import agent_seats, seating_in
 from tradefair.evaluation.report.audit import Audit, audit
 from tradefair.evaluation.report.boards import Boards, rated_boards
@@ -45,14 +47,12 @@ from tradefair.evaluation.report.page_data import (
     Verification,
 )
 from tradefair.evaluation.report.pair import pair_page
-from tradefair.evaluation.report.run_page import NOTHING_ASKED, Asked, foreign_page, pack_said, rates_of_runs
 from tradefair.evaluation.report.transcript import transcript_of
 from tradefair.evaluation.verdict.beside import references_beside
-from tradefair.evaluation.verdict.of_runs import labelled
+from tradefair.evaluation.verdict.findings_text import asides_text, told_text
+from tradefair.evaluation.verdict.ledger_text import ledger_rows, ledger_table, lines_of, place_text, tools_text
 from tradefair.evaluation.verdict.of_trace import verdict_of
 from tradefair.evaluation.verdict.series import verdict_of_series
-from tradefair.evaluation.verify import Check, verify
-from tradefair.evaluation.whole_files import write_whole
 from tradefair.tracestore import Trace, open_trace
 
 # Larger pages are what `tradefair view` is for: there every trace has a page of its own.

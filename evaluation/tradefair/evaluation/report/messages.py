@@ -15,9 +15,9 @@ from tradefair.cli.terminal import print_json
 from tradefair.contract import SeatError, SeatId, TraceError
 from tradefair.contract.errors import unknown
 from tradefair.contract.text import clean, clean_line
+from tradefair.evaluation.foreign.run_page import said_in
 from tradefair.evaluation.origins import is_foreign
 from tradefair.evaluation.report.events import read_events
-from tradefair.evaluation.report.run_page import said_in
 from tradefair.evaluation.report.transcript import Message, SeatTranscript, transcript_of
 from tradefair.tracestore import Trace, open_trace
 

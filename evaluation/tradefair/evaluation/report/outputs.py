@@ -13,10 +13,10 @@ import typer
 
 if TYPE_CHECKING:
     from tradefair.evaluation.charts import Chart
+    from tradefair.evaluation.read.whole_files import WholeFile
     from tradefair.evaluation.report.page_data import PageData
     from tradefair.evaluation.table import Table
     from tradefair.evaluation.verdict.verdict import Verdict
-    from tradefair.evaluation.whole_files import WholeFile
 
 SUFFIXES = (".html", ".svg", ".csv", ".tex", ".json")
 
@@ -83,7 +83,7 @@ def write(page: FigurePage, path: Path) -> WholeFile:
     the first chart's numbers · `.json` the data. Raises typer.BadParameter for another suffix, or where the page has
     nothing of that form, or `.svg` lacks its extra; StorageUnavailable.
     """
-    from tradefair.evaluation.whole_files import write_whole
+    from tradefair.evaluation.read.whole_files import write_whole
 
     known_output(path)
     return write_whole(path, [content_of(page, path.suffix.lower())])

@@ -13,12 +13,12 @@ from pydantic import ValidationError
 from tradefair.contract import ScenarioError, TraceError
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.evaluation.progress import Progress, watched
+from tradefair.evaluation.read.whole_files import write_whole
 from tradefair.evaluation.record import Record
 from tradefair.evaluation.report.build import Ledgers
 from tradefair.evaluation.site.plan import Unit, Wanted, plan_site
 from tradefair.evaluation.viewer.folder import Folder
 from tradefair.evaluation.viewer.index import Index, cache_folder
-from tradefair.evaluation.whole_files import write_whole
 
 MANIFEST = "site.json"
 SCHEMA = "tradefair.site/1"

@@ -16,6 +16,7 @@ import orjson
 
 from tradefair.evaluation.ledger import Extent
 from tradefair.evaluation.progress import Progress
+from tradefair.evaluation.prove.verify import SOUND
 from tradefair.evaluation.reading import agent_seats, seating_in
 from tradefair.evaluation.report.build import Ledgers, episode_page
 from tradefair.evaluation.report.packing import pack_json
@@ -23,7 +24,6 @@ from tradefair.evaluation.report.page import html_page, shared_assets
 from tradefair.evaluation.report.page_data import Packed, PageData
 from tradefair.evaluation.report.transcript import transcript_of
 from tradefair.evaluation.site.index import glossary, ranked_pages
-from tradefair.evaluation.verify import SOUND
 from tradefair.evaluation.viewer.folder import Place
 from tradefair.evaluation.viewer.index import Index
 from tradefair.evaluation.viewer.row import Row, versions_of

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tradefair.evaluation.arithmetic import rounded
+from tradefair.evaluation.read.arithmetic import rounded
 from tradefair.evaluation.statistics.nulls import DRAWS, Floats, uniforms
 
 LEAST_CHANGES = 3

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradefair.contract import salts
-from tradefair.evaluation.arithmetic import rounded
+from tradefair.evaluation.read.arithmetic import rounded
 
 Floats: TypeAlias = NDArray[np.float64]
 Tail: TypeAlias = Literal["greater", "less"]

@@ -14,7 +14,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tradefair.contract import Chance, salts
-from tradefair.evaluation.arithmetic import special
+from tradefair.evaluation.read.arithmetic import special
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tradefair.contract import ScenarioError
-from tradefair.evaluation.store.gathering import gather
 from tradefair.evaluation.store.queries import Answer, Query
-from tradefair.evaluation.store.rows import TableRow
+from tradefair.evaluation.store.rows import TableRow, gather
 from tradefair.evaluation.store.tables import TABLES, create_statements
 
 # What SQLite's authorizer may let pass. A list of what is allowed: new actions of later versions stay forbidden.

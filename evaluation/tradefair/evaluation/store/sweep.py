@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from tradefair.contract import SeatId, TraceError
 from tradefair.evaluation.progress import Progress, watched
-from tradefair.evaluation.store.gathering import gather
-from tradefair.evaluation.store.rows import TableRow
+from tradefair.evaluation.store.rows import TableRow, gather
 from tradefair.evaluation.store.source import episode_id
 from tradefair.evaluation.store.tables import TABLES
 from tradefair.evaluation.store.to_parquet import ParquetFolder

@@ -12,10 +12,10 @@ from tradefair.catalog import market_type
 from tradefair.contract import SeatId, TradefairError
 from tradefair.contract.kernel.event import ManifestCore
 from tradefair.contract.scenario import build_scenario
-from tradefair.evaluation.evaluate import evaluate
 from tradefair.evaluation.evaluator import Evaluator
+from tradefair.evaluation.judge.evaluate import evaluate
+from tradefair.evaluation.judge.population import episode_key
 from tradefair.evaluation.outcome import ON_EVERY_SEAT, Outcome
-from tradefair.evaluation.population import episode_key
 from tradefair.evaluation.reading import agent_seats, seating_in
 from tradefair.evaluation.verdict.verdict import Beside
 from tradefair.tracestore import REFERENCES, Trace, open_trace

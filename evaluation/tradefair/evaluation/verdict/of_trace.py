@@ -13,22 +13,23 @@ import orjson
 from tradefair.contract import SeatId, TraceError
 from tradefair.contract.kernel.players import PERSON, Player, Seating
 from tradefair.contract.text import clean_line
-from tradefair.evaluation.accounts import Account, SeatAccount, account
-from tradefair.evaluation.evaluate import Evaluation, evaluate_file
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
 from tradefair.evaluation.figures import figure_of
+from tradefair.evaluation.foreign.of_runs import verdict_of_run
 from tradefair.evaluation.headline import Block, headline_of
+from tradefair.evaluation.judge.evaluate import Evaluation, evaluate_file
+from tradefair.evaluation.judge.reward import reward_metric
 from tradefair.evaluation.ledger import Ledger, LedgerTurn
 from tradefair.evaluation.modes.base_rates import as_shipped
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.evaluation.origins import is_foreign
 from tradefair.evaluation.outcome import ON_EVERY_SEAT, Outcome, PrimaryMetric
 from tradefair.evaluation.phrases import SCORED, TOGETHER, phrases_for
+from tradefair.evaluation.prove.verify import Check
+from tradefair.evaluation.read.accounts import Account, SeatAccount, account
 from tradefair.evaluation.reading import PersonMoves, agent_seats, imported, seating_in
-from tradefair.evaluation.reward import reward_metric
 from tradefair.evaluation.verdict.amounts import amount, did, name, over
 from tradefair.evaluation.verdict.beside import best_first, better_policy, privileged_policies, references_beside
-from tradefair.evaluation.verdict.of_runs import verdict_of_run
 from tradefair.evaluation.verdict.steps import steps_of
 from tradefair.evaluation.verdict.together import same, together_of
 from tradefair.evaluation.verdict.troubles import Stage, stopped, trouble_of, unsound
@@ -45,7 +46,6 @@ from tradefair.evaluation.verdict.verdict import (
     Verdict,
 )
 from tradefair.evaluation.verdict.words import IDLE, INSTEAD, sentences_of, total, where
-from tradefair.evaluation.verify import Check
 from tradefair.tracestore import Trace, is_store, open_trace
 from tradefair.tracestore.locks import held
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.foreign.of_runs import series_of_runs
 from tradefair.evaluation.headline import Block, headline_of
 from tradefair.evaluation.ledger import LedgerSeries, ledger_series
 from tradefair.evaluation.phrases import phrases_for
 from tradefair.evaluation.statistics.paired import interval, mean_sd
 from tradefair.evaluation.verdict.amounts import count, did, in_money, listed, name, number
-from tradefair.evaluation.verdict.of_runs import series_of_runs
 from tradefair.evaluation.verdict.together import beside_all, figures_of, mean_of, said_of, same
 from tradefair.evaluation.verdict.verdict import (
     Beside,

@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from tradefair.contract.text import clean_line
-from tradefair.evaluation.accounts import SeatAccount
+from tradefair.evaluation.read.accounts import SeatAccount
 from tradefair.evaluation.verdict.amounts import count, cut, name, number, often
 from tradefair.evaluation.verdict.verdict import SeatVerdict, Trouble
 

@@ -10,10 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tradefair.contract import SeatId
 from tradefair.evaluation.ledger import Ledger, LedgerSeries
-from tradefair.evaluation.ledger_text import MOST_KINDS, MOST_TURNS, ledger_table, series_table, show_ledgers
+from tradefair.evaluation.prove.verify import Conclusion
 from tradefair.evaluation.reading import PersonMoves
 from tradefair.evaluation.table import Table
-from tradefair.evaluation.verify import Conclusion
+from tradefair.evaluation.verdict.ledger_text import MOST_KINDS, MOST_TURNS, ledger_table, series_table, show_ledgers
 
 SCHEMA = "tradefair.verdict/1"
 _WIDTH = 100

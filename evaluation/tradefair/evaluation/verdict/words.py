@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tradefair.contract.text import clean_line
 from tradefair.evaluation.ledger import EVEN, Action, Ledger, LedgerTurn
-from tradefair.evaluation.ledger_text import actions_apart, actions_text, called, count_turns, place_text, tools_text
 from tradefair.evaluation.verdict.amounts import (
     amount,
     count,
@@ -26,6 +25,14 @@ from tradefair.evaluation.verdict.amounts import (
     number_apart,
     percent,
     seconds,
+)
+from tradefair.evaluation.verdict.ledger_text import (
+    actions_apart,
+    actions_text,
+    called,
+    count_turns,
+    place_text,
+    tools_text,
 )
 from tradefair.evaluation.verdict.verdict import Beside, Effort, Mistake, Reproduced, SeatVerdict, Trouble, Verdict
 

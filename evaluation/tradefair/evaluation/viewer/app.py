@@ -25,7 +25,9 @@ from starlette.types import ASGIApp
 from tradefair.contract import TraceError, TradefairError
 from tradefair.evaluation.compare.comparing import Options, compare_sides
 from tradefair.evaluation.compare.runs import load_files
+from tradefair.evaluation.foreign.run_page import Asked, pack_said
 from tradefair.evaluation.origins import is_foreign
+from tradefair.evaluation.prove.verify import Check, Checker, verify_file
 from tradefair.evaluation.ratings.leaderboards import leaderboards
 from tradefair.evaluation.ratings.results import GameResult, Unread, gathered, read_files
 from tradefair.evaluation.report.boards import Boards, boards_of
@@ -36,8 +38,6 @@ from tradefair.evaluation.report.outputs import page_of
 from tradefair.evaluation.report.page import html_page
 from tradefair.evaluation.report.page_data import EpisodePage, Live, PageData
 from tradefair.evaluation.report.pair import pair_page
-from tradefair.evaluation.report.run_page import Asked, pack_said
-from tradefair.evaluation.verify import Check, Checker, verify_file
 from tradefair.evaluation.viewer.folder import Folder, Place
 from tradefair.evaluation.viewer.index import Index, Remembered, cache_folder
 from tradefair.evaluation.viewer.listing import Listing, listing_of

@@ -19,7 +19,7 @@ from typing import Generic, TypeVar
 from pydantic import ValidationError
 
 from tradefair.evaluation.progress import Progress, watched
-from tradefair.evaluation.verify import Check, verify_file
+from tradefair.evaluation.prove.verify import Check, verify_file
 from tradefair.evaluation.viewer.folder import Folder, Place
 from tradefair.evaluation.viewer.row import Row, State, changed_text, judged, listed, state_of, versions_of
 from tradefair.tracestore import REFERENCES

@@ -18,15 +18,15 @@ from pydantic import Field
 from tradefair.catalog import market_type
 from tradefair.contract import TraceError, TradefairError
 from tradefair.contract.kernel.players import Seating
-from tradefair.evaluation.evaluate import Evaluation, evaluate_file
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
+from tradefair.evaluation.judge.evaluate import Evaluation, evaluate_file
 from tradefair.evaluation.origins import is_foreign, origin_of
 from tradefair.evaluation.outcome import Outcome
+from tradefair.evaluation.prove.verify import Check, verify_file
 from tradefair.evaluation.reading import agent_seats, seating_in
 from tradefair.evaluation.record import Record
 from tradefair.evaluation.verdict.of_trace import verdict_of_file
 from tradefair.evaluation.verdict.verdict import ForeignRun, SeatVerdict, Verdict
-from tradefair.evaluation.verify import Check, verify_file
 from tradefair.tracestore import Trace, open_trace
 from tradefair.tracestore.locks import held
 

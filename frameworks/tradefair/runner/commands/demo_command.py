@@ -24,7 +24,7 @@ def demo(
     references play the same seat on the same luck. Then all traces are read from their files and checked.
     """
     # Imported here, and again by what is run below: --help does without.
-    from tradefair.evaluation.verify import verify_file
+    from tradefair.evaluation.prove.verify import verify_file
     from tradefair.tracestore import find_traces
 
     folder = out or Path("runs") / f"demo-{datetime.now():%Y%m%d-%H%M%S}"

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from tradefair.evaluation.audit_commands import AsJson
+from tradefair.evaluation.commands.audit_commands import AsJson
 from tradefair.evaluation.ledger import LEDGER_HELP, Extent
-from tradefair.evaluation.places import Places
+from tradefair.evaluation.read.places import Places
 from tradefair.evaluation.report.outputs import ending
 
 

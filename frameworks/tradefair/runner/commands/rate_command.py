@@ -8,7 +8,7 @@ import typer
 
 from tradefair import tracestore
 from tradefair.cli.terminal import json_bytes, print_bytes, say, tell
-from tradefair.evaluation.places import Places
+from tradefair.evaluation.read.places import Places
 from tradefair.evaluation.report.outputs import Output, only_chart, write
 
 if TYPE_CHECKING:

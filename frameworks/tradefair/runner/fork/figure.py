@@ -10,8 +10,8 @@ import orjson
 from tradefair.contract import SeatId
 from tradefair.evaluation.charts import Axis, BarChart, Bars, Chart, Line, XYChart
 from tradefair.evaluation.charts.chart import with_accent
-from tradefair.evaluation.evaluate import charts_of
 from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.judge.evaluate import charts_of
 from tradefair.evaluation.report.outputs import FigurePage, command_line, in_sentences
 from tradefair.evaluation.table import Table, number_text
 from tradefair.evaluation.verdict.verdict import Verdict

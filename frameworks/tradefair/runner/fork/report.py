@@ -19,12 +19,12 @@ from tradefair.evaluation.compare.judgement import LEVEL, p_text, signed_text
 from tradefair.evaluation.compare.numbers import metrics_of
 from tradefair.evaluation.compare.runs import Seats, load_run, roles_of, run_of
 from tradefair.evaluation.compare.show import decision_text
-from tradefair.evaluation.ledger_text import place_text
+from tradefair.evaluation.judge.reward import primary_metrics
 from tradefair.evaluation.outcome import PrimaryMetric
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.evaluation.record import Record
-from tradefair.evaluation.reward import primary_metrics
 from tradefair.evaluation.table import number_text
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.verdict.ledger_text import place_text
 from tradefair.runner.fork.fork import Forked
 from tradefair.runner.ledger.ledger import ledger_of
 from tradefair.tracestore import open_trace

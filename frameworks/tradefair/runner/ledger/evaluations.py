@@ -10,21 +10,21 @@ import orjson
 
 from tradefair.cli.terminal import print_json, say, tell
 from tradefair.contract import TraceError
-from tradefair.evaluation import terminal
-from tradefair.evaluation.audit.map_file import load_map
-from tradefair.evaluation.audit.mapped import MapEvaluator
-from tradefair.evaluation.audit_commands import finish, traces_of
-from tradefair.evaluation.evaluate import Evaluation, evaluate_file
+from tradefair.evaluation.commands.audit_commands import finish, traces_of
+from tradefair.evaluation.foreign.audit.map_file import load_map
+from tradefair.evaluation.foreign.audit.mapped import MapEvaluator
+from tradefair.evaluation.judge.evaluate import Evaluation, evaluate_file
+from tradefair.evaluation.judge.population import Populations
 from tradefair.evaluation.ledger import Extent
 from tradefair.evaluation.outcome import Outcome
-from tradefair.evaluation.population import Populations
 from tradefair.evaluation.progress import show_progress
-from tradefair.evaluation.terminal import Run
+from tradefair.evaluation.read.whole_files import write_whole
+from tradefair.evaluation.verdict import terminal
 from tradefair.evaluation.verdict.beside import references_beside
 from tradefair.evaluation.verdict.of_trace import verdict_of, verdict_of_file
 from tradefair.evaluation.verdict.series import verdict_of_series
+from tradefair.evaluation.verdict.terminal import Run
 from tradefair.evaluation.verdict.verdict import Verdict
-from tradefair.evaluation.whole_files import write_whole
 from tradefair.tracestore import REFERENCES, is_store, open_trace
 
 # Paths named in a line on stderr; `--json` has all.

@@ -11,7 +11,7 @@ from tradefair.cli.console import Console
 from tradefair.cli.tables import figures, names, show_table
 from tradefair.cli.terminal import print_json, say
 from tradefair.contract import ScenarioError, TraceError
-from tradefair.evaluation.audit_commands import finish, traces_of
+from tradefair.evaluation.commands.audit_commands import finish, traces_of
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.headline import Block, Headline, HeadlineFigure, headline_of
 from tradefair.evaluation.modes.base_rates import as_shipped

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from tradefair.contract import Policy, ScenarioError, SeatError, SeatId, ToolCall, TraceError, Turns, TurnView
 from tradefair.contract.kernel.core import Core, Record
-from tradefair.evaluation.evaluate import Evaluation, diagnose
+from tradefair.evaluation.judge.evaluate import Evaluation, diagnose
 from tradefair.evaluation.ledger import Action, Extent, Ledger, LedgerTurn
 from tradefair.evaluation.modes.base_rates import Played
 from tradefair.evaluation.modes.diagnosis import Diagnosis

@@ -22,14 +22,14 @@ from tradefair.contract.kernel.following import FORKED_FROM
 from tradefair.contract.kernel.players import policy_spec, seat_policy
 from tradefair.contract.market import Resolves
 from tradefair.contract.policy import parse_policy
-from tradefair.evaluation.diagnosing import mode_versions, references_of
-from tradefair.evaluation.evaluate import diagnose, evaluate
 from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.judge.diagnosing import mode_versions, references_of
+from tradefair.evaluation.judge.evaluate import diagnose, evaluate
+from tradefair.evaluation.judge.reward import primary_metrics, reward_metric
 from tradefair.evaluation.modes.base_rates import ModeRate, References, SeatRates, mode_rates
 from tradefair.evaluation.modes.diagnosis import Finding
 from tradefair.evaluation.outcome import Outcome, PrimaryMetric
 from tradefair.evaluation.reading import agent_seats, imported
-from tradefair.evaluation.reward import primary_metrics, reward_metric
 from tradefair.host.episode.setup import scripted_seats
 from tradefair.host.seats.scripted import Scripted, ScriptedFailure
 from tradefair.host.seats.services import Services

@@ -10,8 +10,8 @@ from tradefair.contract import ScenarioError, SeatId
 from tradefair.contract.bounds import MAX_SEED
 from tradefair.contract.kernel.players import seat_roles
 from tradefair.evaluation.compare.chosen_seeds import ChosenSeeds
-from tradefair.evaluation.evaluate import evaluate
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
+from tradefair.evaluation.judge.evaluate import evaluate
 from tradefair.runner.play.agent_spec import NATIVE, AgentSpec, ready
 from tradefair.runner.play.episode_runner import PlaySpec, play_episode
 from tradefair.tracestore import open_trace

@@ -21,9 +21,9 @@ from tradefair.contract.errors import NO_CODE
 from tradefair.contract.kernel.core import Core, Done, Record
 from tradefair.contract.kernel.kernel_tools import AWAIT_TURN, EXECUTE_CODE
 from tradefair.contract.policy import TurnView
-from tradefair.evaluation.evaluate import diagnose, evaluate
+from tradefair.evaluation.judge.evaluate import diagnose, evaluate
+from tradefair.evaluation.judge.reward import Reward, reward_of
 from tradefair.evaluation.ledger import Ledger
-from tradefair.evaluation.reward import Reward, reward_of
 from tradefair.host.episode import setup
 from tradefair.host.seats.scripted import Scripted
 from tradefair.host.seats.services import ServiceUnavailable

@@ -20,7 +20,7 @@ from tradefair.contract import SeatId, TradefairError
 from tradefair.host.episode.episode import Episode
 
 if TYPE_CHECKING:
-    from tradefair.evaluation.evaluate import Evaluation
+    from tradefair.evaluation.judge.evaluate import Evaluation
     from tradefair.host.server.quotas import Gate
 
 # A page asks for the state once a second; it has drawn the end when it has been quiet for that long.

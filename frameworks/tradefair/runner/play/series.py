@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from tradefair.cli.terminal import say, tell
 from tradefair.contract import HarnessFailure, ScenarioError
 from tradefair.contract.bounds import MAX_SEED
-from tradefair.evaluation.terminal import show_next, show_series, show_verdict
 from tradefair.evaluation.verdict.series import verdict_of_series
+from tradefair.evaluation.verdict.terminal import show_next, show_series, show_verdict
 from tradefair.evaluation.verdict.verdict import NextStep, Verdict
 from tradefair.host.episode.setup import SeatPlan
 from tradefair.runner.play.episode_runner import PlaySpec

@@ -11,15 +11,15 @@ from tradefair.cli.console import Console
 from tradefair.cli.tables import show_text
 from tradefair.cli.terminal import print_json
 from tradefair.contract import SeatId, TraceError
-from tradefair.evaluation.evaluate import Evaluation, evaluate_file, relative_numbers
+from tradefair.evaluation.judge.evaluate import Evaluation, evaluate_file, relative_numbers
 from tradefair.evaluation.ledger import Extent
 from tradefair.evaluation.outcome import ON_EVERY_SEAT, Outcome
 from tradefair.evaluation.progress import show_progress
-from tradefair.evaluation.terminal import Run, show_comparison, show_evaluations, show_next, show_verdict
+from tradefair.evaluation.prove.verify import Check, verify_file
 from tradefair.evaluation.verdict.beside import references_beside
 from tradefair.evaluation.verdict.of_trace import verdict_of
+from tradefair.evaluation.verdict.terminal import Run, show_comparison, show_evaluations, show_next, show_verdict
 from tradefair.evaluation.verdict.verdict import Verdict
-from tradefair.evaluation.verify import Check, verify_file
 from tradefair.runner.play.episode_runner import Played
 from tradefair.tracestore import open_trace
 

@@ -49,7 +49,7 @@ class Trials(NamedTuple):
 
     def print_tables(self, *, whole: bool) -> None:
         """A row per trial and what was written."""
-        from tradefair.evaluation.terminal import show_series
+        from tradefair.evaluation.verdict.terminal import show_series
 
         console = Console(soft_wrap=True)
         title = f"{self.spec.scenario.id} · {self.spec.agent.spec.label} · seed {self.spec.seed}"

@@ -17,9 +17,9 @@ from tradefair.cli.console import Console
 from tradefair.cli.options import PlayerFlags
 from tradefair.contract import ScenarioError, SeatId
 from tradefair.contract.scenario import checked_content, parse_override
-from tradefair.evaluation.evaluate import evaluate
+from tradefair.evaluation.judge.evaluate import evaluate
+from tradefair.evaluation.judge.reward import Reward, reward_of
 from tradefair.evaluation.progress import show_progress, watched
-from tradefair.evaluation.reward import Reward, reward_of
 from tradefair.evaluation.statistics import mean_sd
 from tradefair.evaluation.statistics.luck import GROUPS, MIN_GAMES, MIN_SEEDS, LuckShare, luck_share
 from tradefair.evaluation.table import number_text

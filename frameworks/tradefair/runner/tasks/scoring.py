@@ -16,15 +16,22 @@ from tradefair.catalog import market_type
 from tradefair.contract import SeatId, TraceError
 from tradefair.contract.chain import canonical, digest
 from tradefair.contract.policy import parse_policy
-from tradefair.evaluation.evaluate import evaluate, evaluate_file
 from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.judge.evaluate import evaluate, evaluate_file
+from tradefair.evaluation.judge.reward import (
+    SCORE_RANGE,
+    RewardScale,
+    primary_metrics,
+    reward_metric,
+    reward_of,
+    score_of,
+)
 from tradefair.evaluation.ledger import Ledger
 from tradefair.evaluation.modes.base_rates import References, shipped
 from tradefair.evaluation.outcome import Outcome
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.evaluation.reading import agent_seats, seating_in
 from tradefair.evaluation.record import Record
-from tradefair.evaluation.reward import SCORE_RANGE, RewardScale, primary_metrics, reward_metric, reward_of, score_of
-from tradefair.evaluation.verify import verify_file
 from tradefair.host.episode.orders import Mark
 from tradefair.runner.ledger.ledger import with_ledgers
 from tradefair.tracestore import open_trace

@@ -25,8 +25,8 @@ from tradefair.catalog import Tier, load_scenario, market_type
 from tradefair.contract import EpisodeOver, SeatError, TraceError
 from tradefair.contract.errors import ErrorInfo
 from tradefair.contract.kernel.players import seat_roles
-from tradefair.evaluation.evaluate import evaluate_file
-from tradefair.evaluation.reward import SCORE_RANGE
+from tradefair.evaluation.judge.evaluate import evaluate_file
+from tradefair.evaluation.judge.reward import SCORE_RANGE
 from tradefair.host.doors.control import ControlRefused, Handler
 from tradefair.host.doors.hosting import Host
 from tradefair.host.episode.orders import Mark, Order

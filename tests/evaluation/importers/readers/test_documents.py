@@ -22,10 +22,10 @@ from tests.evaluation.importers.readers.samples import (
 from tests.evaluation.importers.readers.span_samples import NESTED, OTEL, OTEL_PRINTED, RUNS, SPANS, THREAD, request
 from tests.evaluation.importers.readers.test_samples import imported, read
 
-from tradefair.evaluation.importers.importing import import_files
-from tradefair.evaluation.importers.items import Odd
-from tradefair.evaluation.importers.run_report import FileReport
-from tradefair.evaluation.importers.source import HEAD, head_of
+from tradefair.evaluation.foreign.importers.importing import import_files
+from tradefair.evaluation.foreign.importers.items import Odd
+from tradefair.evaluation.foreign.importers.run_report import FileReport
+from tradefair.evaluation.foreign.importers.source import HEAD, head_of
 
 PADDED: dict[str, Any] = {"x_long": "x" * HEAD}
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from tests.evaluation.importers.readers.samples import INSPECT_ZIP, INSPECTED, packed
 from tests.evaluation.importers.readers.test_samples import SAMPLES, read
 
-from tradefair.evaluation.importers.detect import readers
-from tradefair.evaluation.importers.importing import import_files
-from tradefair.evaluation.importers.items import Reader
-from tradefair.evaluation.interchange.messages import At, walk
+from tradefair.evaluation.foreign.importers.detect import readers
+from tradefair.evaluation.foreign.importers.importing import import_files
+from tradefair.evaluation.foreign.importers.items import Reader
+from tradefair.evaluation.foreign.interchange.messages import At, walk
 
 KEYS = ("role", "content", "type", "tool_calls", "id", "text", "messages", "sessionId", "output", "steps", "function")
 SCALARS = (

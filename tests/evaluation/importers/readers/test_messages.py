@@ -12,11 +12,11 @@ from tests.evaluation.importers.readers.samples import PIXEL, atif_call, documen
 from tests.evaluation.importers.readers.test_samples import answered, read
 
 from tradefair.contract.chain import digest
-from tradefair.evaluation.importers.detect import SURE, scores
-from tradefair.evaluation.importers.items import Answer, Call, Odd, Said
-from tradefair.evaluation.importers.settle import settle
-from tradefair.evaluation.importers.source import head_of
-from tradefair.evaluation.interchange.messages import At, tools, walk
+from tradefair.evaluation.foreign.importers.detect import SURE, scores
+from tradefair.evaluation.foreign.importers.items import Answer, Call, Odd, Said
+from tradefair.evaluation.foreign.importers.settle import settle
+from tradefair.evaluation.foreign.importers.source import head_of
+from tradefair.evaluation.foreign.interchange.messages import At, tools, walk
 
 
 def walked(message: Any) -> tuple[list[Any], Counter[str]]:

@@ -12,11 +12,11 @@ from tests.evaluation.importers.readers.samples import INSPECT_ZIP, Run, Sample,
 from tests.evaluation.importers.readers.samples import SAMPLES as MESSAGE_SAMPLES
 from tests.evaluation.importers.readers.span_samples import SPAN_SAMPLES
 
-from tradefair.evaluation.importers.detect import detect, reader_of, scores
-from tradefair.evaluation.importers.importing import import_files
-from tradefair.evaluation.importers.items import Answer, Call, Item, Odd, Reader
-from tradefair.evaluation.importers.readers import READERS
-from tradefair.evaluation.importers.source import Source, head_of
+from tradefair.evaluation.foreign.importers.detect import detect, reader_of, scores
+from tradefair.evaluation.foreign.importers.importing import import_files
+from tradefair.evaluation.foreign.importers.items import Answer, Call, Item, Odd, Reader
+from tradefair.evaluation.foreign.importers.readers import READERS
+from tradefair.evaluation.foreign.importers.source import Source, head_of
 
 SAMPLES = (*MESSAGE_SAMPLES, *SPAN_SAMPLES)
 by_file = pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.file)

@@ -29,9 +29,9 @@ from tests.evaluation.importers.readers.span_samples import (
 )
 from tests.evaluation.importers.readers.test_samples import imported, read
 
-from tradefair.evaluation.importers.settle import settle
-from tradefair.evaluation.interchange import span_trees
-from tradefair.evaluation.interchange.items import Answer, Call, Item, Said
+from tradefair.evaluation.foreign.importers.settle import settle
+from tradefair.evaluation.foreign.interchange import span_trees
+from tradefair.evaluation.foreign.interchange.items import Answer, Call, Item, Said
 
 BY_LINE = [OTEL, OTEL_PRINTED, LOGGED, OPENINFERENCE, LANGSMITH]
 

@@ -13,7 +13,7 @@ from tests.sample import sample_logs
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.kernel.core import Core
-from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.evaluation.markets.bargaining.pact_log import import_games
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 

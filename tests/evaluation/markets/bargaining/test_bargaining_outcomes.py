@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.evaluation.playing import played_by
 
-from tradefair.evaluation.evaluate import Evaluation, charts_of, evaluate_file
+from tradefair.evaluation.judge.evaluate import Evaluation, charts_of, evaluate_file
 from tradefair.evaluation.markets.bargaining.evaluator import EVALUATOR
 from tradefair.tracestore import open_trace
 

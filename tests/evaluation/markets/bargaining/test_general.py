@@ -10,7 +10,7 @@ from tests.calling import steps_of
 from tests.evaluation.markets.bargaining.conftest import Game, PlayTurns, Turn
 
 from tradefair.evaluation.charts.chart import XYChart
-from tradefair.evaluation.evaluate import diagnose
+from tradefair.evaluation.judge.evaluate import diagnose
 from tradefair.evaluation.markets.bargaining.charts import charts
 from tradefair.evaluation.markets.bargaining.evaluator import EVALUATOR
 from tradefair.tracestore import open_trace

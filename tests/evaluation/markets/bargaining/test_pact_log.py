@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.sample import check_traces, sample_logs
 
-from tradefair.evaluation.importers.report import ImportReport
+from tradefair.evaluation.foreign.importers.report import ImportReport
 from tradefair.evaluation.markets.bargaining.pact_log import import_game, import_games
 from tradefair.trading.statements import read_statements
 

@@ -12,7 +12,7 @@ from tests.evaluation.modes import failing
 from tests.evaluation.modes.playing import Seats, play_episode
 
 from tradefair.contract import ToolCall, Turns, TurnView
-from tradefair.evaluation.evaluate import diagnose
+from tradefair.evaluation.judge.evaluate import diagnose
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.tracestore import open_trace
 

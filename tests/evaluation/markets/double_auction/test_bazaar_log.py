@@ -13,11 +13,11 @@ from tests.evaluation.mutations import parts_of, reseat, write_parts
 from tests.sample import sample_logs
 
 from tradefair.contract import ScenarioError
-from tradefair.evaluation.evaluate import evaluate_file
-from tradefair.evaluation.importers import run_importer
-from tradefair.evaluation.importers.report import GameReport, ImportReport
+from tradefair.evaluation.foreign.importers import run_importer
+from tradefair.evaluation.foreign.importers.report import GameReport, ImportReport
+from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.evaluation.markets.double_auction import source_table
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.tracestore import open_trace
 from tradefair.trading.chance import ChanceKind, open_chance
 from tradefair.trading.clearing import Match, benchmarks, clear, potentials

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from tests.sample import check_traces, sample_logs
 
-from tradefair.evaluation.evaluate import evaluate_file
-from tradefair.evaluation.importers import run_importer
-from tradefair.evaluation.importers.report import ImportReport
+from tradefair.evaluation.foreign.importers import run_importer
+from tradefair.evaluation.foreign.importers.report import ImportReport
+from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.evaluation.markets.double_auction.collusion_log import import_game, import_games
 from tradefair.evaluation.markets.double_auction.evaluator import EVALUATOR
 from tradefair.evaluation.modes.insight import Insight
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.evaluation.store.seat_view import seat_lines
-from tradefair.evaluation.verify import verify_file
 from tradefair.tracestore import open_trace
 
 Rows = list[dict[str, Any]]

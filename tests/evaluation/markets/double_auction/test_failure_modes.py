@@ -12,7 +12,7 @@ from tests.evaluation.markets.double_auction.conftest import SEATS, Judged, Play
 from tests.evaluation.modes.playing import diagnosed
 from tests.evaluation.mutations import Mutation, mutated_parts, mutations, parts_of, reseat, write_parts
 
-from tradefair.evaluation.evaluate import diagnose
+from tradefair.evaluation.judge.evaluate import diagnose
 from tradefair.evaluation.markets.double_auction.evaluator import EVALUATOR
 from tradefair.evaluation.modes.detectors import GENERAL
 from tradefair.evaluation.modes.diagnosis import Finding

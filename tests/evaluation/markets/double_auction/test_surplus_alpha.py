@@ -13,7 +13,7 @@ from tests.sample import sample_logs
 
 from tradefair.catalog import market_type
 from tradefair.contract import ScenarioError, TraceError
-from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.evaluation.markets.double_auction.surplus_alpha import (
     ReferenceTable,
     Row,

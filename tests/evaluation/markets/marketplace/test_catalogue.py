@@ -17,8 +17,8 @@ from tradefair.catalog import load_scenario
 from tradefair.contract.kernel.event import parts_named
 from tradefair.evaluation.markets.marketplace.evaluator import EVALUATOR
 from tradefair.evaluation.markets.marketplace.play import read_marketplace
-from tradefair.evaluation.store.gathering import gather
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.prove.verify import verify_file
+from tradefair.evaluation.store.rows import gather
 from tradefair.host.episode.prefix import copied_records
 from tradefair.marketplace.data import written
 from tradefair.marketplace.data.data_source import catalogue_of

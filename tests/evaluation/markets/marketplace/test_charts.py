@@ -12,7 +12,7 @@ from tests.evaluation.markets.marketplace.playing import C1, outcome, play
 from tests.evaluation.mutations import parts_of, write_parts
 
 from tradefair.evaluation.charts.chart import BarChart, Chart, IntervalChart, XYChart
-from tradefair.evaluation.evaluate import charts_of
+from tradefair.evaluation.judge.evaluate import charts_of
 from tradefair.evaluation.markets.marketplace.evaluator import EVALUATOR
 from tradefair.evaluation.report import build_report
 from tradefair.tracestore import open_trace

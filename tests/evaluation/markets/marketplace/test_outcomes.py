@@ -16,7 +16,7 @@ from tests.evaluation.mutations import Mutation, Parts, mutated_parts, mutations
 
 from tradefair.cli import run
 from tradefair.contract import ToolCall
-from tradefair.evaluation.evaluate import charts_of, evaluate_file
+from tradefair.evaluation.judge.evaluate import charts_of, evaluate_file
 from tradefair.evaluation.markets.marketplace.evaluator import EVALUATOR
 from tradefair.evaluation.markets.marketplace.outcomes import (
     TERMS,
@@ -24,7 +24,7 @@ from tradefair.evaluation.markets.marketplace.outcomes import (
     MarketplaceOutcome,
     MarketplaceSeat,
 )
-from tradefair.evaluation.terminal import show_evaluations
+from tradefair.evaluation.verdict.terminal import show_evaluations
 from tradefair.marketplace.data.generator import generate
 from tradefair.marketplace.model import Source
 from tradefair.tracestore import open_trace

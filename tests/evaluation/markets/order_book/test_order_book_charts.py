@@ -14,8 +14,8 @@ from tradefair.catalog import load_scenario
 from tradefair.contract import Chance
 from tradefair.contract.kernel.core import Core
 from tradefair.evaluation.charts import BarChart, Chart, Line, XYChart
-from tradefair.evaluation.evaluate import charts_of, evaluate
 from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.judge.evaluate import charts_of, evaluate
 from tradefair.evaluation.markets.order_book import charts as charts_module
 from tradefair.order_book import MARKET
 from tradefair.tracestore import open_trace

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from tests.evaluation.playing import Player, played_by
 
 from tradefair.contract import Draw, Policy, ToolCall, Turns, TurnView
-from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.evaluation.markets.order_book.modes.detectors import MODES
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.order_book import MARKET

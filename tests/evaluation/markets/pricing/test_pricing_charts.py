@@ -9,8 +9,8 @@ import pytest
 from tests.evaluation.playing import played_by
 
 from tradefair.evaluation.charts import BarChart, Chart, XYChart
-from tradefair.evaluation.evaluate import charts_of, evaluate
 from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.judge.evaluate import charts_of, evaluate
 from tradefair.evaluation.markets.pricing.modes.play import read_game
 from tradefair.pricing.engine import equilibrium
 from tradefair.tracestore import open_trace

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.evaluation.playing import played_by
 
-from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.evaluation.markets.pricing.modes.detectors import MODES
 from tradefair.evaluation.modes.diagnosis import Diagnosis
 

@@ -13,7 +13,7 @@ from tests.evaluation.playing import played
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Policy
 from tradefair.contract.kernel.core import Core, Record, full_table
-from tradefair.evaluation.evaluate import Evaluation, evaluate_file
+from tradefair.evaluation.judge.evaluate import Evaluation, evaluate_file
 from tradefair.retail.model import supplier_id
 from tradefair.tracestore import Written, write_trace
 

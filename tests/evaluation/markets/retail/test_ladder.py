@@ -9,7 +9,7 @@ from benchmarks.retail_ladder import PAGE, rungs_of, with_ladder
 from tests.evaluation.playing import played
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.evaluation.markets.retail.evaluator import EVALUATOR
 from tradefair.evaluation.markets.retail.ladder import RUNGS, Ladder, ladder, ladder_sentence, ladder_table
 from tradefair.evaluation.modes.base_rates import scenario_key

@@ -9,7 +9,7 @@ import pytest
 
 from tradefair.catalog import market_type
 from tradefair.contract import Policy
-from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.evaluation.markets.retail.modes.detectors import MODES
 from tradefair.evaluation.modes.diagnosis import Diagnosis
 from tradefair.evaluation.modes.published import evidence_toml, published_paths

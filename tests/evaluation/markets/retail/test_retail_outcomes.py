@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from tradefair.evaluation.evaluate import Evaluation, evaluate_file
+from tradefair.evaluation.judge.evaluate import Evaluation, evaluate_file
 from tradefair.evaluation.markets.retail.evaluator import EVALUATOR
 from tradefair.evaluation.markets.retail.outcomes import RetailSeat, share_of_oracle
 from tradefair.runner.commands import evaluate_command as commands

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tradefair.evaluation.evaluate import Evaluation
+from tradefair.evaluation.judge.evaluate import Evaluation
 from tradefair.evaluation.modes.diagnosis import Diagnosis
 
 Evaluated = Callable[..., Evaluation]

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from tests.evaluation.playing import Player, played_by
 
 from tradefair.contract import ToolCall, Turns, TurnView
-from tradefair.evaluation.evaluate import diagnose
+from tradefair.evaluation.judge.evaluate import diagnose
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.tracestore import open_trace
 

@@ -11,7 +11,7 @@ import pytest
 from tests.evaluation.markets.supply_chain.conftest import GATED, PAPER, Episode, play_game
 
 from tradefair.cli import run
-from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.evaluation.markets.supply_chain.population import PopulationRow, population
 from tradefair.runner.plans.plan import load_plan
 

@@ -16,7 +16,7 @@ from tests.evaluation.mutations import Mutation, mutated_parts, mutations, parts
 from tests.evaluation.plays import BEGINNING
 
 from tradefair.catalog import market_type
-from tradefair.evaluation.evaluate import diagnose
+from tradefair.evaluation.judge.evaluate import diagnose
 from tradefair.evaluation.markets.supply_chain.evaluator import EVALUATOR
 from tradefair.evaluation.markets.supply_chain.modes.detectors import MODES
 from tradefair.evaluation.markets.supply_chain.modes.offers import LOOKS

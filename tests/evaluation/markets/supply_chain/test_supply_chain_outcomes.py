@@ -15,8 +15,8 @@ from tests.evaluation.playing import played_by, played_out
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.kernel.core import Core
 from tradefair.evaluation.charts.chart import HeatChart, XYChart
-from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.figures import figure_of
+from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.evaluation.markets.supply_chain import seat
 from tradefair.evaluation.markets.supply_chain.evaluator import EVALUATOR
 from tradefair.evaluation.markets.supply_chain.market import inequality, mid_ranks, mobility

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from tests.evaluation.playing import played_by
 
-from tradefair.evaluation.evaluate import evaluate_file, tables_of
+from tradefair.evaluation.judge.evaluate import evaluate_file, tables_of
+from tradefair.evaluation.judge.population import Populations
 from tradefair.evaluation.markets.supply_chain.evaluator import EVALUATOR
-from tradefair.evaluation.population import Populations
 from tradefair.evaluation.report import episode_page
 from tradefair.evaluation.table import number_text
-from tradefair.evaluation.terminal import show_series
+from tradefair.evaluation.verdict.terminal import show_series
 from tradefair.tracestore import open_trace
 
 

@@ -9,7 +9,7 @@ from tests.evaluation.modes.playing import play_episode
 
 from tradefair.contract import ToolCall, Turns, TurnView
 from tradefair.evaluation.charts.chart import XYChart
-from tradefair.evaluation.evaluate import charts_of, evaluate_file
+from tradefair.evaluation.judge.evaluate import charts_of, evaluate_file
 from tradefair.evaluation.markets.teaching.evaluator import EVALUATOR, Claim
 from tradefair.evaluation.modes.judged import Frame, findings_of, look
 from tradefair.tracestore import open_trace

@@ -24,8 +24,8 @@ from tests.calling import moves
 from tests.waiting import LONG, LONGER, loop_cpu_s, until
 
 from tradefair.cli import run
+from tradefair.evaluation.prove.verify import verify_file
 from tradefair.evaluation.verdict.of_trace import verdict_of_file
-from tradefair.evaluation.verify import verify_file
 from tradefair.frameworks.models.local import backend, weights
 from tradefair.frameworks.models.local.engine import Engine, engine_of
 from tradefair.frameworks.models.local.grammar import ToolDefinition, call_grammar

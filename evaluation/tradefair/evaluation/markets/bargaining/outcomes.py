@@ -13,9 +13,9 @@ from pydantic import BaseModel
 
 from tradefair.bargaining.model import RoundFacts
 from tradefair.contract import SeatId
-from tradefair.evaluation.arithmetic import mean, ratio
 from tradefair.evaluation.figure import figure
 from tradefair.evaluation.outcome import ON_EVERY_SEAT, MarketOutcome, Outcome, SeatOutcome, common_seat
+from tradefair.evaluation.read.arithmetic import mean, ratio
 from tradefair.evaluation.reading import TraceReading, read_trace
 from tradefair.tracestore import Trace
 

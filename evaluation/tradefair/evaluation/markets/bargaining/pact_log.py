@@ -14,10 +14,16 @@ from typing import Any
 import orjson
 
 from tradefair.bargaining.model import BUYER, SELLER, RoundFacts
-from tradefair.evaluation.importers.game_logs import game_reader
-from tradefair.evaluation.importers.game_replay import ReplayedGame, extra_field, open_game, origin_of, write_game
-from tradefair.evaluation.importers.log_stream import replayed_game
-from tradefair.evaluation.importers.report import GameReport, ImportReport
+from tradefair.evaluation.foreign.importers.game_logs import game_reader
+from tradefair.evaluation.foreign.importers.game_replay import (
+    ReplayedGame,
+    extra_field,
+    open_game,
+    origin_of,
+    write_game,
+)
+from tradefair.evaluation.foreign.importers.log_stream import replayed_game
+from tradefair.evaluation.foreign.importers.report import GameReport, ImportReport
 from tradefair.trading.chance import ChanceKind
 from tradefair.trading.game_log import BidAsk, Final, GameLog, Init, LoggedRound, Row
 

@@ -13,7 +13,7 @@ from itertools import zip_longest
 import orjson
 
 from tradefair.double_auction.model import OpeningFacts, RoundFacts, role_of
-from tradefair.evaluation.importers.report import GameReport
+from tradefair.evaluation.foreign.importers.report import GameReport
 from tradefair.evaluation.markets.double_auction.source_table import TOLERANCE, csa_source
 from tradefair.evaluation.markets.double_auction.surplus_alpha import SeatResult, Shape
 from tradefair.trading.game_log import Final, GameLog, Init, LoggedRound, RoundEnd

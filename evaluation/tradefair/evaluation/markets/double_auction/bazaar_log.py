@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tradefair.evaluation.importers.game_logs import game_reader
-from tradefair.evaluation.importers.game_replay import ReplayedGame, open_game, origin_of, write_game
-from tradefair.evaluation.importers.log_stream import pairs_fit, replayed_game
-from tradefair.evaluation.importers.report import GameReport, ImportReport
+from tradefair.evaluation.foreign.importers.game_logs import game_reader
+from tradefair.evaluation.foreign.importers.game_replay import ReplayedGame, open_game, origin_of, write_game
+from tradefair.evaluation.foreign.importers.log_stream import pairs_fit, replayed_game
+from tradefair.evaluation.foreign.importers.report import GameReport, ImportReport
 from tradefair.evaluation.markets.double_auction.bazaar_compare import compare_game
 from tradefair.trading.chance import ChanceKind
 from tradefair.trading.game_log import Init, LoggedRound

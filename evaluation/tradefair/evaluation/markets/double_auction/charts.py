@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 from tradefair.contract import SeatId
 from tradefair.double_auction.model import EndingFacts, OpeningFacts, RoundFacts
-from tradefair.evaluation.arithmetic import middle
 from tradefair.evaluation.charts.by_label import ByLabel, Words, average, number, rounds, spaced, with_values
 from tradefair.evaluation.charts.chart import Axis, Band, BarChart, Bars, Chart, HeatChart, Line, XYChart
 from tradefair.evaluation.charts.schedules import competitive, supply_and_demand
 from tradefair.evaluation.figures import heading_of
 from tradefair.evaluation.outcome import PlayedSeat
+from tradefair.evaluation.read.arithmetic import middle
 from tradefair.evaluation.reading import TraceReading, agent_seats, read_trace
 from tradefair.tracestore import Trace
 

@@ -12,10 +12,10 @@ from typing import Any, cast
 from tradefair.contract import SeatId
 from tradefair.double_auction.model import Message
 from tradefair.double_auction.rules import DoubleAuction
-from tradefair.evaluation.importers.game_logs import game_reader
-from tradefair.evaluation.importers.game_replay import ReplayedGame, open_game, origin_of, write_game
-from tradefair.evaluation.importers.log_stream import pairs_fit, replayed_game
-from tradefair.evaluation.importers.report import GameReport, ImportReport
+from tradefair.evaluation.foreign.importers.game_logs import game_reader
+from tradefair.evaluation.foreign.importers.game_replay import ReplayedGame, open_game, origin_of, write_game
+from tradefair.evaluation.foreign.importers.log_stream import pairs_fit, replayed_game
+from tradefair.evaluation.foreign.importers.report import GameReport, ImportReport
 from tradefair.evaluation.markets.double_auction.bazaar_compare import compare_game
 from tradefair.evaluation.markets.double_auction.bazaar_log import log_scenario
 from tradefair.trading.chance import ChanceKind

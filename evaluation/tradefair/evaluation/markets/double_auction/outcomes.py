@@ -18,7 +18,6 @@ from typing import Any, Literal, NamedTuple
 from tradefair.contract import ScenarioError, SeatId
 from tradefair.double_auction.analysis import PlayedRound, Regret, regret
 from tradefair.double_auction.model import EndingFacts, MatchFacts, OpeningFacts, RoundFacts
-from tradefair.evaluation.arithmetic import mean, ratio, rounded
 from tradefair.evaluation.markets.double_auction.modes.play import AuctionGame
 from tradefair.evaluation.markets.double_auction.modes.reading import read_auction
 from tradefair.evaluation.markets.double_auction.results import (
@@ -38,6 +37,7 @@ from tradefair.evaluation.markets.double_auction.surplus_alpha import (
     reference_table,
 )
 from tradefair.evaluation.outcome import common_seat
+from tradefair.evaluation.read.arithmetic import mean, ratio, rounded
 from tradefair.evaluation.reading import TraceReading
 from tradefair.tracestore import Trace
 

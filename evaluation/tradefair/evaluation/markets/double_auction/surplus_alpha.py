@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field, ValidationError
 
 from tradefair.catalog import market_type
-from tradefair.evaluation.arithmetic import rounded
+from tradefair.evaluation.read.arithmetic import rounded
 from tradefair.evaluation.record import Record
 from tradefair.files.user_files import read_regular
 from tradefair.trading.values import LAWS

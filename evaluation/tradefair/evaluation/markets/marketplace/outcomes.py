@@ -15,7 +15,6 @@ from pydantic import BaseModel
 
 from tradefair.contract import SeatId
 from tradefair.contract.money import currency
-from tradefair.evaluation.arithmetic import mean, ratio, rounded
 from tradefair.evaluation.figure import figure
 from tradefair.evaluation.markets.marketplace.businesses import Business
 from tradefair.evaluation.markets.marketplace.customers import Customer, funnel
@@ -23,6 +22,7 @@ from tradefair.evaluation.markets.marketplace.play import MarketPlay
 from tradefair.evaluation.markets.marketplace.references import Reference, in_currency, references, share
 from tradefair.evaluation.markets.marketplace.study import Study, study_of
 from tradefair.evaluation.outcome import MarketOutcome, Outcome, SeatOutcome, common_seat, nothing
+from tradefair.evaluation.read.arithmetic import mean, ratio, rounded
 from tradefair.evaluation.record import Record
 from tradefair.evaluation.table import Table, number_text
 from tradefair.marketplace.analysis import baselines

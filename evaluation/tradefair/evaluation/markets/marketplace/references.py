@@ -11,10 +11,10 @@ from typing import Annotated, Literal, NamedTuple
 
 from tradefair.contract import Chance
 from tradefair.contract.money import currency
-from tradefair.evaluation.arithmetic import rounded
 from tradefair.evaluation.figure import figure
 from tradefair.evaluation.markets.marketplace.assignment import best_assignment
 from tradefair.evaluation.markets.marketplace.truth import Truth
+from tradefair.evaluation.read.arithmetic import rounded
 from tradefair.evaluation.record import Record
 from tradefair.marketplace.analysis import QUERY_RULES, Baselines, Ceiling, baselines, ceiling_of
 from tradefair.marketplace.answers.directory import Directory, Filters, bm25_installed

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tradefair.contract import SeatId
-from tradefair.evaluation.arithmetic import mean
 from tradefair.evaluation.charts.chart import MAX_POINTS, Axis, BarChart, Bars, Chart, Line, XYChart
 from tradefair.evaluation.charts.schedules import competitive, supply_and_demand
 from tradefair.evaluation.markets.order_book.modes.play import Filled, Game, Period, read_game
 from tradefair.evaluation.markets.order_book.outcomes import earned
+from tradefair.evaluation.read.arithmetic import mean
 from tradefair.evaluation.reading import agent_seats, read_trace
 from tradefair.order_book.answers.results import OpeningFacts, OrderFact, PeriodFacts
 from tradefair.tracestore import Trace

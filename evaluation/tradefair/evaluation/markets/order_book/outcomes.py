@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from tradefair.contract import SeatId
-from tradefair.evaluation.arithmetic import mean, ratio
 from tradefair.evaluation.figure import figure
 from tradefair.evaluation.markets.order_book.modes.play import Game, Trader, read_game
 from tradefair.evaluation.outcome import MarketOutcome, Outcome, SeatOutcome, common_seat
+from tradefair.evaluation.read.arithmetic import mean, ratio
 from tradefair.evaluation.reading import read_trace
 from tradefair.tracestore import Trace
 

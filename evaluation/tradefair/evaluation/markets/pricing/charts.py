@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from tradefair.evaluation.arithmetic import mean
 from tradefair.evaluation.charts.chart import Axis, Band, BarChart, Bars, Chart, Line, XYChart
 from tradefair.evaluation.markets.pricing.modes.play import Game, World, read_game
+from tradefair.evaluation.read.arithmetic import mean
 from tradefair.pricing.engine import equilibrium
 from tradefair.tracestore import Trace
 

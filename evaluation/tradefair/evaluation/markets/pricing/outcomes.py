@@ -12,10 +12,10 @@ from typing import Any
 from pydantic import BaseModel
 
 from tradefair.contract import SeatId
-from tradefair.evaluation.arithmetic import mean, ratio
 from tradefair.evaluation.figure import figure
 from tradefair.evaluation.markets.pricing.modes.play import Firm, Game, read_game
 from tradefair.evaluation.outcome import MarketOutcome, Outcome, SeatOutcome, common_seat, nothing
+from tradefair.evaluation.read.arithmetic import mean, ratio
 from tradefair.evaluation.reading import read_trace
 from tradefair.pricing.engine import equilibrium
 from tradefair.tracestore import Trace

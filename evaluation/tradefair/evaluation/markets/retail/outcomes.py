@@ -13,7 +13,6 @@ from pydantic import BaseModel
 
 from tradefair.contract import SeatId, TraceError
 from tradefair.contract.money import currency
-from tradefair.evaluation.arithmetic import mean, ratio, rounded
 from tradefair.evaluation.figure import figure
 from tradefair.evaluation.figures import heading_of
 from tradefair.evaluation.markets.retail.modes.conversion import judged_prices
@@ -21,6 +20,7 @@ from tradefair.evaluation.markets.retail.modes.play import RetailPlay
 from tradefair.evaluation.markets.retail.modes.reading import read_retail
 from tradefair.evaluation.markets.retail.profit import GoodsProfit, ProfitDecomposition, decompose
 from tradefair.evaluation.outcome import MarketOutcome, Outcome, SeatOutcome, common_seat
+from tradefair.evaluation.read.arithmetic import mean, ratio, rounded
 from tradefair.evaluation.reading import TraceReading
 from tradefair.evaluation.table import Table, number_text
 from tradefair.retail.model import DayFacts

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
 from tradefair.contract.money import currency
-from tradefair.evaluation.arithmetic import rounded
 from tradefair.evaluation.charts.chart import Axis, Chart, HeatChart, Line, XYChart
 from tradefair.evaluation.markets.supply_chain.play import SupplyPlay, read_supply_chain
+from tradefair.evaluation.read.arithmetic import rounded
 from tradefair.supply_chain.model import RoundFacts, SupplyChainScenario
 from tradefair.tracestore import Trace
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, NamedTuple
 
 from tradefair.contract import SeatId
-from tradefair.evaluation.arithmetic import mean, ratio, rounded
 from tradefair.evaluation.figure import figure
 from tradefair.evaluation.markets.supply_chain.play import SupplyPlay
 from tradefair.evaluation.markets.supply_chain.seat import variation
+from tradefair.evaluation.read.arithmetic import mean, ratio, rounded
 from tradefair.supply_chain.model import RoundFacts
 
 # The "4" of cr4, the share of the four largest.

@@ -14,7 +14,6 @@ from pydantic import BaseModel
 
 from tradefair.contract import SeatId
 from tradefair.contract.money import currency
-from tradefair.evaluation.arithmetic import mean, ratio, rounded
 from tradefair.evaluation.figure import figure
 from tradefair.evaluation.markets.supply_chain import seat as formulas
 from tradefair.evaluation.markets.supply_chain.market import (
@@ -26,6 +25,7 @@ from tradefair.evaluation.markets.supply_chain.market import (
 )
 from tradefair.evaluation.markets.supply_chain.play import SeatRound, SupplyPlay, read_supply_chain
 from tradefair.evaluation.outcome import ON_EVERY_SEAT, MarketOutcome, Outcome, SeatOutcome, common_seat
+from tradefair.evaluation.read.arithmetic import mean, ratio, rounded
 from tradefair.supply_chain.model import RoundFacts, SupplyChainScenario
 from tradefair.tracestore import Trace
 

@@ -14,12 +14,12 @@ from statistics import StatisticsError, correlation
 from typing import NamedTuple
 
 from tradefair.contract import TraceError
-from tradefair.evaluation.arithmetic import mean, rounded
 from tradefair.evaluation.markets.supply_chain.outcomes import (
     SupplyChainMarket,
     SupplyChainOutcome,
     supply_chain_outcome,
 )
+from tradefair.evaluation.read.arithmetic import mean, rounded
 from tradefair.evaluation.record import Record
 from tradefair.evaluation.statistics.paired import interval
 from tradefair.tracestore import open_trace

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from tradefair.contract import SeatId
-from tradefair.evaluation.arithmetic import mean, rounded
+from tradefair.evaluation.read.arithmetic import mean, rounded
 from tradefair.supply_chain.analysis import sure_win_price
 from tradefair.supply_chain.model import RoundFacts, SupplyChainScenario
 

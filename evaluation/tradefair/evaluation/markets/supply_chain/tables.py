@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tradefair.evaluation.arithmetic import mean
 from tradefair.evaluation.figures import heading_of
 from tradefair.evaluation.outcome import Outcome
+from tradefair.evaluation.read.arithmetic import mean
 from tradefair.evaluation.table import Table, number_text
 
 _BASES = ("wealth", "revenue")

@@ -14,7 +14,7 @@ from tests.traces import kept
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.kernel.core import Core
 from tradefair.contract.policy import parse_policy
-from tradefair.evaluation.evaluate import diagnose
+from tradefair.evaluation.judge.evaluate import diagnose
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.tracestore import open_trace
 

@@ -14,7 +14,7 @@ from tests.evaluation.markets.marketplace.modes.playing import PREFIX, Episode, 
 from tests.evaluation.mutations import Mutation, mutated_parts, mutations, parts_of, write_parts
 
 from tradefair.contract import TraceError
-from tradefair.evaluation.evaluate import diagnose
+from tradefair.evaluation.judge.evaluate import diagnose
 from tradefair.evaluation.markets.marketplace.evaluator import EVALUATOR
 from tradefair.evaluation.markets.marketplace.modes.detectors import DETECTORS
 from tradefair.evaluation.markets.marketplace.modes.reading import read_bazaar

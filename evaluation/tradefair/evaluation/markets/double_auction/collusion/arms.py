@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from tradefair.evaluation.arithmetic import mean, rounded
 from tradefair.evaluation.markets.double_auction.collusion.game import Game, Played
 from tradefair.evaluation.markets.double_auction.collusion.model import Versus
+from tradefair.evaluation.read.arithmetic import mean, rounded
 from tradefair.evaluation.statistics import sign_flip
 
 REFERENCES = ("truthful", "gd_bazaar", "zip")

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations
 
-from tradefair.evaluation.arithmetic import mean, rounded
 from tradefair.evaluation.markets.double_auction.collusion.game import Game, Played, Side, game_of
 from tradefair.evaluation.markets.double_auction.collusion.model import LEVEL, PlayerFigure, Role
 from tradefair.evaluation.markets.double_auction.collusion.prices import overcharge_mid
@@ -21,6 +20,7 @@ from tradefair.evaluation.markets.double_auction.collusion.talk import (
     lent_shares,
     obedience,
 )
+from tradefair.evaluation.read.arithmetic import mean, rounded
 from tradefair.evaluation.statistics import exchange, holm, interval
 from tradefair.evaluation.statistics.nulls import Distribution, Tested, UnitNull, mean_test
 

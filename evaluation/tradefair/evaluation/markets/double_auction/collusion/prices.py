@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, NamedTuple, TypeAlias
 
-from tradefair.evaluation.arithmetic import mean, ratio
 from tradefair.evaluation.markets.double_auction.collusion.game import Game
+from tradefair.evaluation.read.arithmetic import mean, ratio
 
 _Party: TypeAlias = Literal["seller", "buyer", "both", "neither"]
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tradefair.evaluation.arithmetic import mean, rounded
 from tradefair.evaluation.markets.double_auction.collusion.game import Game
 from tradefair.evaluation.markets.double_auction.collusion.public_record import changes, unexplained
+from tradefair.evaluation.read.arithmetic import mean, rounded
 from tradefair.evaluation.statistics.movement import moving, shuffled_together, together
 from tradefair.evaluation.statistics.nulls import DRAWS, Floats, UnitNull, donors, uniforms
 

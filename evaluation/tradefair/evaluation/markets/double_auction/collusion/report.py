@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from tradefair.evaluation.arithmetic import mean, rounded
 from tradefair.evaluation.markets.double_auction.collusion.arms import (
     REFERENCES,
     Figure,
@@ -64,6 +63,7 @@ from tradefair.evaluation.markets.double_auction.collusion.talk import (
     obedience,
 )
 from tradefair.evaluation.markets.double_auction.collusion.verdict import SILENT, judge, primary_set
+from tradefair.evaluation.read.arithmetic import mean, rounded
 from tradefair.evaluation.statistics import holm, interval
 from tradefair.evaluation.statistics.nulls import Tail, UnitNull, mean_test
 

@@ -12,8 +12,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tradefair.evaluation.arithmetic import rounded
 from tradefair.evaluation.markets.double_auction.collusion.game import Game
+from tradefair.evaluation.read.arithmetic import rounded
 from tradefair.evaluation.statistics.nulls import DRAWS, Distribution, Floats, UnitNull, uniforms
 
 Orders: TypeAlias = NDArray[np.int_]

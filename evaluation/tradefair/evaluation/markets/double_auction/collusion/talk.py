@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from tradefair.evaluation.arithmetic import mean
 from tradefair.evaluation.markets.double_auction.collusion.game import Game, Named, Spoken
+from tradefair.evaluation.read.arithmetic import mean
 from tradefair.evaluation.statistics.nulls import Distribution, donors
 
 # In points for P = 100, like the thresholds of quotes: within 1 obeys, 2 below undercuts, 1 above breaks.

@@ -7,9 +7,9 @@ from itertools import groupby
 
 from pydantic import PositiveInt
 
-from tradefair.evaluation.arithmetic import stretches
 from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat, SeatRound
 from tradefair.evaluation.modes.diagnosis import Case, Part, Seen, unchecked
+from tradefair.evaluation.read.arithmetic import stretches
 
 
 def loss_trade(seat: AuctionSeat) -> Seen:

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from typing import NamedTuple
 
-from tradefair.evaluation.arithmetic import mean, ratio, rounded
 from tradefair.evaluation.markets.marketplace.experiments.model import CostOfOrder, OrderBias
 from tradefair.evaluation.markets.marketplace.experiments.permutation import Block, permutation_test
+from tradefair.evaluation.read.arithmetic import mean, ratio, rounded
 
 
 class Choice(NamedTuple):

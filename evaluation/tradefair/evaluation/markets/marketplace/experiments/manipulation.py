@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import TypeAlias, get_args
 
-from tradefair.evaluation.arithmetic import mean, ratio, rounded
 from tradefair.evaluation.markets.marketplace.experiments.model import Difference, Example, ManipulationCell
 from tradefair.evaluation.markets.marketplace.experiments.overload import EXACT_SEEDS, FLIP_DRAWS
 from tradefair.evaluation.markets.marketplace.experiments.runs import Cell, Episode, Shopper, cells
 from tradefair.evaluation.markets.marketplace.modes.exposure import DIRECTIVES, Exposure
+from tradefair.evaluation.read.arithmetic import mean, ratio, rounded
 from tradefair.evaluation.statistics import sign_flip
 from tradefair.marketplace.model import Manipulation
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from tradefair.evaluation.arithmetic import mean, rounded
 from tradefair.evaluation.markets.marketplace.experiments.model import OverloadRow, PageSize, SizePair
 from tradefair.evaluation.markets.marketplace.experiments.runs import Episode, cells
+from tradefair.evaluation.read.arithmetic import mean, rounded
 from tradefair.evaluation.statistics import holm, sign_flip
 
 EXACT_SEEDS = 20

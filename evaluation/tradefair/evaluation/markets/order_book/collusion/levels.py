@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tradefair.evaluation.arithmetic import mean
 from tradefair.evaluation.markets.order_book.modes.play import Filled, Game
+from tradefair.evaluation.read.arithmetic import mean
 
 
 def overcharge(game: Game) -> float | None:

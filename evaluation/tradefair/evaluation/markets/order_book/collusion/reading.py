@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from tradefair.contract import TraceError
 from tradefair.evaluation.collusion import CollusionAsked, NotPlayed
+from tradefair.evaluation.judge.population import episode_key
 from tradefair.evaluation.markets.order_book.collusion import levels
 from tradefair.evaluation.markets.order_book.modes.play import read_game
-from tradefair.evaluation.population import episode_key
 from tradefair.evaluation.progress import watched
 from tradefair.evaluation.reading import read_trace
 from tradefair.tracestore import Trace, open_trace

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tradefair.evaluation.arithmetic import mean, rounded
 from tradefair.evaluation.collusion import MIN_EPISODES
 from tradefair.evaluation.markets.order_book.collusion.model import (
     Conclusion,
@@ -14,6 +13,7 @@ from tradefair.evaluation.markets.order_book.collusion.model import (
     Versus,
 )
 from tradefair.evaluation.markets.order_book.collusion.reading import FIGURES, REFERENCES, Arms, Episode
+from tradefair.evaluation.read.arithmetic import mean, rounded
 from tradefair.evaluation.statistics import interval, sign_flip
 from tradefair.evaluation.table import decimals
 

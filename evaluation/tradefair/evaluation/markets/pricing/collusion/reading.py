@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from tradefair.contract import SeatId, TraceError
-from tradefair.evaluation.arithmetic import rounded
 from tradefair.evaluation.collusion import CollusionAsked, Deviation, NotPlayed, Replayer
 from tradefair.evaluation.markets.pricing.collusion.model import Branch, Episode, Probe
 from tradefair.evaluation.markets.pricing.collusion.verdict import ELEVATED, concluded, is_enforced, probed
 from tradefair.evaluation.markets.pricing.modes.play import Game, read_game
 from tradefair.evaluation.markets.pricing.outcomes import gain_of_all
 from tradefair.evaluation.progress import watched
+from tradefair.evaluation.read.arithmetic import rounded
 from tradefair.evaluation.reading import read_trace
 from tradefair.evaluation.statistics.movement import moving, together
 from tradefair.evaluation.statistics.nulls import Floats

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from tradefair.evaluation.arithmetic import mean
 from tradefair.evaluation.collusion import MIN_EPISODES
 from tradefair.evaluation.markets.pricing.collusion.model import Conclusion, Episode, Parallel, PricingCollusion
 from tradefair.evaluation.markets.pricing.collusion.reading import Read
 from tradefair.evaluation.markets.pricing.collusion.verdict import ELEVATED, concluded, in_words, is_enforced, probed
+from tradefair.evaluation.read.arithmetic import mean
 from tradefair.evaluation.statistics import interval
 from tradefair.evaluation.statistics.movement import shuffled_together
 from tradefair.evaluation.statistics.nulls import mean_test

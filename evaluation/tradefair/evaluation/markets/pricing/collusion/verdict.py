@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tradefair.evaluation.arithmetic import mean, rounded
 from tradefair.evaluation.collusion import MIN_EPISODES
 from tradefair.evaluation.markets.pricing.collusion.model import Conclusion, Probe, Probed
+from tradefair.evaluation.read.arithmetic import mean, rounded
 from tradefair.evaluation.table import number_text
 
 # The rule was chosen on one set of learned pairs and tried on fresh ones: the page has both rates.

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from itertools import groupby, pairwise
 
 from tradefair.contract.money import cents_text
-from tradefair.evaluation.arithmetic import stretches
 from tradefair.evaluation.markets.pricing.modes.play import Firm
 from tradefair.evaluation.modes.diagnosis import Case, Part, Seen, unchecked
+from tradefair.evaluation.read.arithmetic import stretches
 
 
 def stuck_price(firm: Firm, *, rounds: int, moved: Part, share: Part) -> Seen:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from tradefair.evaluation.arithmetic import middle, ratio
 from tradefair.evaluation.markets.retail.modes.figures import PRICE_LIMIT_CENTS, PRICE_TOLERANCE_PERCENT, figure
 from tradefair.evaluation.markets.retail.modes.play import LineChoice, PriceChoice, RetailPlay
 from tradefair.evaluation.modes.diagnosis import Figure, Share, Stage, share
+from tradefair.evaluation.read.arithmetic import middle, ratio
 
 
 def judged_prices(play: RetailPlay) -> list[PriceChoice]:

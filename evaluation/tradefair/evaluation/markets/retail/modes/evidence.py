@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from tradefair.evaluation.arithmetic import mean, ratio
 from tradefair.evaluation.markets.retail.modes.figures import figure
 from tradefair.evaluation.markets.retail.modes.play import ActionEvent, RetailPlay
 from tradefair.evaluation.modes.diagnosis import Figure, Share, Stage, share
+from tradefair.evaluation.read.arithmetic import mean, ratio
 
 _KINDS = ("place_order", "modify_product_price")
 

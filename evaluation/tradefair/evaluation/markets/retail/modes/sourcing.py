@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tradefair.evaluation.arithmetic import ratio
 from tradefair.evaluation.markets.retail.modes.play import LineChoice, RetailPlay, case_of_line
 from tradefair.evaluation.modes.diagnosis import Case, Part, Seen, unchecked
+from tradefair.evaluation.read.arithmetic import ratio
 from tradefair.retail.model import product_id, supplier_id
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from tradefair.evaluation.arithmetic import mean
 from tradefair.evaluation.markets.supply_chain.modes.play import Retail, SeatRound
 from tradefair.evaluation.markets.supply_chain.seat import message_match
 from tradefair.evaluation.modes.diagnosis import Case, Part, Seen, unchecked
+from tradefair.evaluation.read.arithmetic import mean
 
 _INERT = "every buyer considers every retailer: slogans cannot matter"
 

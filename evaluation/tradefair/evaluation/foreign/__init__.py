@@ -1,0 +1,1 @@
+"""Runs that no market of ours has made: readers, audits, exports, their pages and verdicts."""

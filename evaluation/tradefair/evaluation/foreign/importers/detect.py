@@ -1,0 +1,112 @@
+"""Which reader a file is for: all are asked for their score of its head, and the best one wins."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import cast
+
+from tradefair.contract.errors import ScenarioError, unknown
+from tradefair.evaluation.foreign.importers.items import Reader, WholeReader
+from tradefair.evaluation.foreign.importers.readers import READERS
+from tradefair.evaluation.foreign.importers.report import ImportReport
+from tradefair.evaluation.foreign.importers.source import Head, further_heads
+
+GROUP = "tradefair.readers"
+"""Entry points of readers of third parties, and of the game logs, which lie in the rooms of their markets."""
+
+SURE = 30
+"""A score that is no higher is a guess."""
+
+_SURE_BY_FURTHER_LINES = 60
+
+
+_PACKED = {b"\x1f\x8b": "compressed by gzip", b"\x28\xb5\x2f\xfd": "compressed by zstd", b"BZh": "compressed by bzip2",
+           b"\xfd7zXZ\x00": "compressed by xz", b"PK\x03\x04": "a zip that is no log of Inspect"}  # fmt: skip
+_NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a]")
+
+
+class Undetected(Exception):
+    """No reader is sure, or two are alike: each one's score, as a sentence."""
+
+
+@cache
+def readers() -> Mapping[str, Reader | WholeReader]:
+    """All readers by name: those of this package first. One that cannot be loaded is left out."""
+    found: dict[str, Reader | WholeReader] = {}
+    for name, module in READERS.items():
+        found[name] = import_module(f"tradefair.evaluation.foreign.importers.readers.{module}").READER
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+        # One of somebody else's that cannot be loaded must not keep the others from reading.
+        with suppress(Exception):
+            found.setdefault(entry.name, cast("Reader | WholeReader", entry.load()))
+    return found
+
+
+def game_readers() -> dict[str, Callable[[Sequence[Path], Path], ImportReport]]:
+    """Those that re-execute games, by the KIND of `import KIND PATH...`."""
+    return {
+        name: reader.report
+        for name, reader in readers().items()
+        if isinstance(reader, WholeReader) and reader.report is not None
+    }
+
+
+def reader_of(name: str) -> Reader | WholeReader:
+    """The reader of this name. Raises ScenarioError."""
+    known = readers().get(name)
+    if known is None:
+        raise ScenarioError(unknown("format", name, readers()))
+    return known
+
+
+def scores(head: Head) -> dict[str, int]:
+    """What every reader says of a head; a reader that fails says 0."""
+    return {name: _score(reader, head) for name, reader in readers().items()}
+
+
+def detect(head: Head) -> Reader | WholeReader:
+    """The reader that is surest. Where none is sure of the first line, those after it are asked. Raises Undetected."""
+    found = scores(head)
+    further = (_surest(scores(other), _SURE_BY_FURTHER_LINES) for other in further_heads(head))
+    surest = _surest(found, SURE) or next(filter(None, further), None)
+    if surest is not None:
+        return readers()[surest]
+    if reason := _no_text(head.raw):
+        raise Undetected(reason)
+    told = ", ".join(f"{name} {score}" for name, score in sorted(found.items(), key=lambda said: -said[1]) if score)
+    raise Undetected(f"no known format ({told or 'every reader says 0'}); --format NAME forces one")
+
+
+def _surest(found: Mapping[str, int], than: int) -> str | None:
+    best = max(found.values(), default=0)
+    alike = [name for name, score in found.items() if score == best]
+    return alike[0] if best > than and len(alike) == 1 else None
+
+
+def _no_text(raw: bytes) -> str:
+    """Why a file that nobody knows is none that a reader of texts could know, as a sentence; empty where it may be."""
+    if not raw.strip():
+        return "the file is empty"
+    packed = next((name for begins, name in _PACKED.items() if raw.startswith(begins)), None)
+    if packed is not None:
+        return f"{packed}: unpack it first"
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "UTF-16: JSON is UTF-8; convert it first (iconv -f UTF-16 -t UTF-8)"
+    # Field 1 of a protobuf message, and what no text holds.
+    if raw.startswith(b"\x0a") and _NO_TEXT.search(raw):
+        return "binary OTLP or another protobuf: export JSON instead, or convert it (docs/how-to/importing.md)"
+    return "no text" if _NO_TEXT.search(raw) else ""
+
+
+def _score(reader: Reader | WholeReader, head: Head) -> int:
+    try:
+        return max(0, min(100, int(reader.sniff(head))))
+    # A reader of somebody else must not keep the others from reading.
+    except Exception:
+        return 0

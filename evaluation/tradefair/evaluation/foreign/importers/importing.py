@@ -1,0 +1,191 @@
+"""`import_files`: files of any known format as traces, one per run."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from tradefair.contract.errors import StorageUnavailable, TradefairError
+from tradefair.evaluation.foreign.importers.detect import Undetected, detect, reader_of
+from tradefair.evaluation.foreign.importers.foreign import Intake, Redactor
+from tradefair.evaluation.foreign.importers.items import Odd, Reader, WholeReader
+from tradefair.evaluation.foreign.importers.run_report import FileReport, Imported
+from tradefair.evaluation.foreign.importers.source import Source, head_of
+from tradefair.evaluation.foreign.importers.spool import Spool
+from tradefair.evaluation.foreign.importers.writing import safe_name, trace_name, write_run
+from tradefair.evaluation.foreign.interchange.shapes import mapping, sequence
+from tradefair.files.user_files import regular
+from tradefair.tracestore import open_trace
+
+_CHUNK = 1 << 20
+
+
+def import_files(
+    paths: Sequence[Path], out: Path, *, form: str | None = None, redact: Redactor | None = None
+) -> Imported:
+    """Import files, and those of folders, into the folder `out`: a trace per run, and a report per file.
+
+    `form` names the reader of all of them; without it each file is recognised by its content. Never raises for what a
+    file holds. Raises ScenarioError for an unknown `form`, StorageUnavailable where `out` cannot be written.
+    """
+    forced = None if form is None else reader_of(form)
+    files = list(_files(paths, out))
+    reports = [FileReport(_shown(path, paths)) for path in files]
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageUnavailable(f"{out}: cannot be written: {error.strerror}") from None
+    batch = _Batch(out, redact)
+    joined: dict[str, list[tuple[Path, FileReport, Reader]]] = {}
+    for path, report in zip(files, reports, strict=True):
+        reader = _recognised(path, report, forced)
+        if isinstance(reader, WholeReader):
+            taken = reader.take(path, out)
+            report.whole(taken)
+        elif reader is not None and reader.joins:
+            joined.setdefault(reader.name, []).append((path, report, reader))
+        elif reader is not None:
+            batch.read([(path, report, reader)])
+    for together in joined.values():
+        batch.read(together)
+    return Imported(reports)
+
+
+def _files(paths: Iterable[Path], out: Path) -> Iterator[Path]:
+    """The files named, and those below folders in order of name; what is hidden, or lies in `out`, is left out."""
+    for path in paths:
+        if not path.is_dir():
+            yield path
+            continue
+        for file in sorted(path.rglob("*")):
+            inside = file.relative_to(path).parts
+            hidden = any(part.startswith(".") for part in inside) or (out != path and file.is_relative_to(out))
+            # A link could lead out of the folder.
+            if not hidden and file.suffix != ".trace" and not file.is_symlink() and not file.is_dir():
+                yield file
+
+
+def _shown(path: Path, paths: Sequence[Path]) -> str:
+    """The name of a file in reports and traces: below the folder that was named, else its own."""
+    folder = next((folder for folder in paths if folder != path and path.is_relative_to(folder)), None)
+    return str(path.relative_to(folder)) if folder is not None else path.name
+
+
+def _recognised(path: Path, report: FileReport, forced: Reader | WholeReader | None) -> Reader | WholeReader | None:
+    try:
+        with regular(path) as file:
+            reader = forced or detect(head_of(path.name, file))
+    except (OSError, Undetected) as error:
+        report.odd(Odd(0, "", f"cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)))
+        return None
+    report.format, report.unit = reader.name, reader.unit if isinstance(reader, Reader) else ""
+    report.reader_version = reader.version if isinstance(reader, Reader) else 1
+    return reader
+
+
+class _Batch:
+    """Reads files into a spool and writes the runs of it; names of traces are given once."""
+
+    def __init__(self, out: Path, redact: Redactor | None) -> None:
+        self._out = out
+        self._redact = redact
+        self._names: set[str] = set()
+
+    def read(self, files: Sequence[tuple[Path, FileReport, Reader]]) -> None:
+        """Files of one format, whose runs may go on in each other."""
+        spool = Spool(self._out)
+        before = Counter(self._redact.hits) if self._redact is not None else Counter[str]()
+        try:
+            digests = [self._taken(spool, number, *file) for number, file in enumerate(files)]
+            redacted = {} if self._redact is None else dict(self._redact.hits - before)
+            for run, rows in spool.runs():
+                path, report, reader = files[run.files[0]]
+                source: dict[str, Any] = {
+                    "format": reader.name,
+                    "reader": reader.version,
+                    "file": self._plain(report.file),
+                    "blake2b": digests[run.files[0]],
+                }
+                if len(run.files) > 1:
+                    further = [(self._plain(files[at][1].file), digests[at]) for at in run.files[1:1_000]]
+                    source["also"] = [{"file": file, "blake2b": seen} for file, seen in further]
+                if redacted:
+                    source["redacted"] = redacted
+                if report.left_out:
+                    source["left_out"] = dict(report.left_out)
+                stem = path.stem
+                if (plain := self._plain(stem)) != stem:
+                    stem = safe_name(plain)
+                name = self._named(trace_name(stem, run.source_id), {**source, "run": run.source_id})
+                written = write_run(self._out / f"{name}.trace", stem, run, rows, spool, source, report)
+                if written is not None:
+                    report.runs.append(written)
+                    for at in run.files[1:]:
+                        files[at][1].parts += 1
+        finally:
+            spool.close()
+
+    def _taken(self, spool: Spool, number: int, path: Path, report: FileReport, reader: Reader) -> str:
+        """Read one file into the spool; its digest."""
+        intake = Intake(spool, number, report.odd, joins=reader.joins, redact=self._redact)
+        seen = ""
+        try:
+            with regular(path) as file:
+                seen = _digest(file)
+                source = Source(file, head_of(path.name, file), report.refused, spool.met)
+                try:
+                    for item in reader.read(source):
+                        intake.take(item, source.line)
+                # A reader of somebody else, or a file that ours did not foresee: the rest of the import goes on.
+                except Exception as fault:
+                    failed = Odd(source.line, "", f"the reader {reader.name} failed: {fault!r}"[:300])
+                    intake.take(failed, source.line)
+                report.records, report.understood = intake.records + source.refused, intake.understood
+        except OSError as error:
+            report.odd(Odd(0, "", f"cannot be read: {error.strerror}"))
+        report.left_out = intake.left_out
+        return seen
+
+    def _plain(self, text: str) -> str:
+        return text if self._redact is None else self._redact.text(text)
+
+    def _named(self, wanted: str, source: Mapping[str, Any]) -> str:
+        """A name that no other trace of this import has, in any case of its letters, and no other run in the folder."""
+        name, number = wanted, 1
+        while name.lower() in self._names or not _free(self._out / f"{name}.trace", source):
+            number += 1
+            name = f"{wanted}-{number}"
+        self._names.add(name.lower())
+        return name
+
+
+def _free(path: Path, source: Mapping[str, Any]) -> bool:
+    """Whether no trace stands here, or one of the same run whose whole content is in this source, too."""
+    # Of a name that is too long `write_trace` says what is wrong.
+    if not os.path.lexists(path):
+        return True
+    try:
+        with open_trace(path) as trace:
+            before = mapping(trace.manifest.about.get("source"))
+    except (OSError, TradefairError):
+        return False
+    same = all(before.get(name) == source[name] for name in ("format", "run"))
+    return same and _contents(before) <= _contents(source)
+
+
+def _contents(source: Mapping[str, Any]) -> set[str]:
+    """Digests of the files that a run was read from."""
+    return {str(mapping(file).get("blake2b")) for file in (source, *sequence(source.get("also")))}
+
+
+def _digest(file: BinaryIO) -> str:
+    seen = hashlib.blake2b(digest_size=32)
+    for chunk in iter(partial(file.read, _CHUNK), b""):
+        seen.update(chunk)
+    file.seek(0)
+    return seen.hexdigest()

@@ -1,0 +1,171 @@
+"""`claude-code`: session logs of a coding agent, a line a record, its sub-agents in the same file or in their own.
+
+The format is internal to its maker: what is not known is counted and never stops a file. The agent's own output stream
+(`session_id`, `parent_tool_use_id`) is read too.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tradefair.evaluation.foreign.importers.items import LONG_ID, Call, Fact, Item, Odd, Reader
+from tradefair.evaluation.foreign.importers.source import Head, Source
+from tradefair.evaluation.foreign.interchange.messages import At, used, walk
+from tradefair.evaluation.foreign.interchange.shapes import count, first, mapping, nanoseconds, sequence, text
+from tradefair.evaluation.foreign.interchange.tally import Tally
+
+_TALK = ("user", "assistant")
+_KNOWN = (*_TALK, "system", "summary")
+_REMEMBERED = 20_000
+"""Lines and calls that are told from their repetitions; longer ago is not looked for, so that memory stays bounded."""
+
+_SEATS = 10_000
+"""Replies of a model that may be open at once, each in a seat of its own."""
+
+
+def sniff(head: Head) -> int:
+    """Sure of a session's id next to a known type; lines of other types may stand in front."""
+    fields = mapping(head.value)
+    if "sessionId" in fields and (fields.get("type") in _KNOWN or "uuid" in fields):
+        return 95
+    if "session_id" in fields and fields.get("type") in (*_KNOWN, "result") and {"subtype", "message"} & fields.keys():
+        return 90
+    return 85 if b'"sessionId"' in head.raw and (b'"parentUuid"' in head.raw or b'"isSidechain"' in head.raw) else 0
+
+
+def read(source: Source) -> Iterator[Item]:
+    """All sessions of a file; a session is a run, a sub-agent a seat of it."""
+    log = _Log(source.met)
+    for line, value in source.lines():
+        yield from log.line(value, line)
+    yield from log.rest()
+
+
+class _Log:
+    """What is remembered from line to line, all of it bounded."""
+
+    def __init__(self, met: Callable[[int], bool]) -> None:
+        self._met_elsewhere = met
+        self._tally = Tally()
+        self._seen: OrderedDict[int, None] = OrderedDict()
+        self._spent: OrderedDict[tuple[str, str], tuple[str, list[Fact]]] = OrderedDict()
+        self._seats: set[tuple[str, str]] = set()
+
+    def line(self, value: Any, line: int) -> Iterator[Item]:
+        """One record. Lines that carry no talk are understood and counted by their type."""
+        self._tally.records += 1
+        if not isinstance(value, dict):
+            yield Odd(line, "", "a record is an object")
+            return
+        fields = mapping(value)
+        kind, run = text(fields.get("type")), text(first(fields, "sessionId", "session_id"))
+        self._tally.understood += 1
+        if kind in _TALK and not run:
+            self._tally.understood -= 1
+            yield Odd(line, "sessionId", "no session")
+        elif fields.get("uuid") and self._repeated(run, text(fields["uuid"])):
+            count(self._tally.left_out, "repeated lines")
+            # A file that only repeats what others hold is a file of the run all the same.
+            yield from self._introduced(fields, At(run, self._seat(fields))) if kind in _TALK else ()
+        elif fields.get("isCompactSummary"):
+            # It says once more what was said before.
+            count(self._tally.left_out, "compact summaries")
+        elif kind in _TALK:
+            yield from self._talk(fields, kind, At(run, self._seat(fields), line=line))
+        elif kind == "system" and run and isinstance(fields.get("content"), str):
+            at = self._at(fields, At(run, self._seat(fields), line=line))
+            message = {"role": "system", "content": fields["content"], "name": fields.get("subtype")}
+            yield from walk(message, at, self._tally.left_out)
+        elif kind == "result" and run:
+            yield from self._result(fields, run)
+        elif not kind:
+            self._tally.understood -= 1
+            yield Odd(line, "type", "a record of no type")
+        else:
+            count(self._tally.left_out, f"lines of type {kind}")
+
+    def rest(self) -> Iterator[Item]:
+        """What the last replies cost, and the tally."""
+        for _, facts in self._spent.values():
+            yield from facts
+        yield self._tally.total()
+
+    def _talk(self, fields: dict[str, Any], kind: str, at: At) -> Iterator[Item]:
+        at = self._at(fields, at)
+        message = mapping(fields.get("message"))
+        yield from self._met(fields, message, at)
+        if fields.get("toolUseResult") is not None or fields.get("tool_use_result") is not None:
+            count(self._tally.left_out, "structured results")
+        # What the program says in the user's place (`isMeta`) is no word of the user.
+        role = "system" if fields.get("isMeta") and kind == "user" else kind
+        for item in walk({**message, "role": role}, at, self._tally.left_out):
+            if isinstance(item, Call) and self._repeated(at.run, f"{at.seat} {item.key}"):
+                count(self._tally.left_out, "repeated calls")
+            elif isinstance(item, Odd):
+                self._tally.understood -= 1
+                yield item
+            else:
+                yield item
+
+    def _met(self, fields: dict[str, Any], message: dict[str, Any], at: At) -> Iterator[Item]:
+        """Who acts; and what its reply before cost, once another reply begins.
+
+        A reply is several lines, and only the last of them has its whole cost.
+        """
+        yield from self._introduced(fields, at)
+        seat = (at.run, at.seat)
+        reply = text(message.get("id"))
+        if reply and message.get("model") != "<synthetic>":
+            before, facts = self._spent.pop(seat, ("", []))
+            if before != reply:
+                yield from facts
+            self._spent[seat] = (reply, list(used(message, at)))
+            if len(self._spent) > _SEATS:
+                yield from self._spent.popitem(last=False)[1][1]
+        usd = fields.get("costUSD")
+        if isinstance(usd, int | float):
+            yield Fact(*seat, "usd", usd)
+
+    def _introduced(self, fields: dict[str, Any], at: At) -> Iterator[Item]:
+        """Who acts, when first met."""
+        seat = (at.run, at.seat)
+        if seat not in self._seats and len(self._seats) < _SEATS:
+            self._seats.add(seat)
+            version = text(fields.get("version"))
+            label = text(first(fields, "agentName", "subagent_type")) or f"claude-code {version}".strip()
+            yield Fact(*seat, "agent", label)
+            if at.seat:
+                yield Fact(*seat, "role", "subagent")
+
+    def _result(self, fields: dict[str, Any], run: str) -> Iterator[Item]:
+        """The end of an output stream: its price, and whom it was denied what."""
+        usd = fields.get("total_cost_usd")
+        if isinstance(usd, int | float):
+            yield Fact(run, "", "usd", usd)
+        for _ in sequence(fields.get("permission_denials")):
+            count(self._tally.left_out, "permission denials")
+
+    def _seat(self, fields: dict[str, Any]) -> str:
+        """A sub-agent's own name; those of one file without names are one seat."""
+        # The answer to the call that started a sub-agent names it too, and belongs to the caller.
+        side = fields.get("isSidechain") is True
+        agent = text(first(fields, "agentId" if side else "", "parent_tool_use_id"))
+        return f"subagent-{agent}" if agent else "subagent" if side else ""
+
+    def _at(self, fields: dict[str, Any], at: At) -> At:
+        return at._replace(step=self._tally.step(at.run), at_ns=nanoseconds(fields.get("timestamp")), place="message")
+
+    def _repeated(self, run: str, name: str) -> bool:
+        mark = hash((run, name))
+        # A session of a short id is another one in every file.
+        if mark in self._seen or (len(run) >= LONG_ID and self._met_elsewhere(mark)):
+            return True
+        self._seen[mark] = None
+        if len(self._seen) > _REMEMBERED:
+            self._seen.popitem(last=False)
+        return False
+
+
+READER = Reader("claude-code", "session logs of Claude Code", sniff, read, joins=True)

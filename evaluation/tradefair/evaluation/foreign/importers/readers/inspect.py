@@ -1,0 +1,218 @@
+"""`inspect`: logs of Inspect, `.eval` (a zip) or `.json`: a run is a sample and its epoch.
+
+A sample's messages are its talk, in its order; its events say when, and hold what the messages lack: sub-agents, and
+what a compaction took away. A call that stands in both is told once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple, cast
+
+import orjson
+
+from tradefair.contract.chain import digest
+from tradefair.evaluation.foreign.importers.items import Answer, Call, Fact, Item, Odd, Reader
+from tradefair.evaluation.foreign.importers.source import Head, Source
+from tradefair.evaluation.foreign.interchange.messages import At, tools, used, walk
+from tradefair.evaluation.foreign.interchange.own import extra_in, seat_in
+from tradefair.evaluation.foreign.interchange.shapes import count, first, mapping, nanoseconds, sequence, text
+from tradefair.evaluation.foreign.interchange.tally import Tally
+
+_ATTACHMENT = "attachment://"
+_MAX_ATTACHED = 256 << 20
+_TOLD = frozenset({"model", "tool", "span_begin", "span_end"})
+_PASSED: dict[Any, bool] = {"C": True, "I": False, "P": False, "N": False, 1: True, 0: False}
+"""Values of scores that say whether a sample was solved; partly is not solved."""
+
+
+def sniff(head: Head) -> int:
+    """Sure of a zip with the members that such logs have, or of a document with a specification and samples."""
+    if head.raw[:4] == b"PK\x03\x04":
+        known = b"_journal/" in head.raw or b"header.json" in head.raw or b"samples/" in head.raw
+        return 100 if known else 40 if head.name.endswith(".eval") else 0
+    keys = set(head.keys)
+    return 95 if {"eval", "samples"} <= keys or {"version", "status", "eval"} <= keys else 0
+
+
+def read(source: Source) -> Iterator[Item]:
+    """One run for each sample; the order of the rest of a log does not matter."""
+    log = _Log()
+    zipped = source.head.raw[:4] == b"PK\x03\x04"
+    for place, value in source.members() if zipped else source.elements("eval", "samples.item"):
+        fields = mapping(value)
+        if place in ("eval", "_journal/start.json", "header.json"):
+            log.spec = mapping(fields.get("eval")) or fields
+        elif place.startswith("samples"):
+            yield from log.sample(fields, place if zipped else f"samples.{log.tally.records}")
+    yield log.tally.total()
+
+
+class _Heard(NamedTuple):
+    """A message with the seat whose talk it belongs to, and its moment."""
+
+    message: dict[str, Any]
+    seat: str
+    at_ns: int | None
+
+
+class _Log:
+    """What is remembered over the samples of a log: who was tried, and the tally."""
+
+    def __init__(self) -> None:
+        self.spec: dict[str, Any] = {}
+        self.tally = Tally()
+
+    def sample(self, fields: dict[str, Any], place: str) -> Iterator[Item]:
+        """One sample: facts, messages in order, then what only events tell."""
+        self.tally.records += 1
+        if "messages" not in fields and "events" not in fields:
+            yield Odd(0, place, "a sample without messages and events")
+            return
+        self.tally.understood += 1
+        name = f"{text(fields.get('id')) or place}_epoch_{text(fields.get('epoch')) or 1}"
+        at, sample = At(self.tally.named(name), seat_in(fields), place=place), _Sample(fields)
+        yield from self._facts(fields, sample, at)
+        for seat in sample.seats:
+            yield Fact(at.run, seat, "role", "subagent")
+        for step, heard in enumerate(sample.talk(), 1):
+            here = at._replace(seat=heard.seat or at.seat, step=step, at_ns=heard.at_ns)
+            here = here._replace(place=f"{place}: messages.{step - 1}")
+            yield from map(sample.timed, self.tally.matched(walk(heard.message, here, self.tally.left_out)))
+        yield from sample.rest(at, self.tally.left_out)
+        for event in sample.events:
+            kind, seat = text(event.get("event")), sample.seat(event)
+            if kind == "model" and seat is not None:
+                yield from used(mapping(event.get("output")), at._replace(seat=seat or at.seat))
+            elif kind not in _TOLD:
+                count(self.tally.left_out, f"{kind} events")
+
+    def _facts(self, fields: dict[str, Any], sample: _Sample, at: At) -> Iterator[Item]:
+        own = extra_in(fields)
+        label = text(own.get("label")) or text(first(self.spec, "solver", "task")) or "agent"
+        yield Fact(at.run, at.seat, "agent", label)
+        yield Fact(at.run, None, "title", text(self.spec.get("task")))
+        listed = next((event["tools"] for event in sample.models if event.get("tools")), own.get("tools"))
+        yield Fact(at.run, at.seat, "tools", tools(listed))
+        values = [mapping(score).get("value") for score in mapping(fields.get("scores")).values()]
+        passed = [_PASSED.get(value) for value in values if isinstance(value, str | int | float)]
+        if isinstance(own.get("passed"), bool):
+            yield Fact(at.run, None, "passed", own["passed"])
+        elif passed and None not in passed:
+            yield Fact(at.run, None, "passed", all(passed))
+
+
+class _Sample:
+    """The messages and events of one sample, told apart by who speaks."""
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        self.events = [mapping(event) for event in sequence(fields.get("events"))]
+        self.models = [event for event in self.events if event.get("event") == "model"]
+        self._attached = mapping(fields.get("attachments"))
+        self._left = _MAX_ATTACHED
+        self._pool = sequence(mapping(fields.get("events_data")).get("messages"))
+        self._messages = [mapping(message) for message in sequence(fields.get("messages"))]
+        self._main = {_name(message) for message in self._messages}
+        self._spans = {text(event.get("id")): event for event in self.events if event.get("event") == "span_begin"}
+        self._tools = {text(event.get("id")): event for event in self.events if event.get("event") == "tool"}
+        owners = {self._owner(event)[0] for event in self.models if _name(_reply(event)) in self._main}
+        self._owners = owners or {self._owner(event)[0] for event in self.models[:1]}
+        self.seats = {seat: None for seat in map(self.seat, self.models) if seat}
+        self._reach = 0
+        self._called: set[str] = set()
+        self._answered: set[str] = set()
+
+    def talk(self) -> Iterator[_Heard]:
+        """The messages of the sample, then those that only its model was sent or sent back."""
+        replies = {_name(_reply(event)): _moment(event, "completed") for event in self.models}
+        for message in self._messages:
+            yield _Heard(mapping(self._whole(message)), "", replies.get(_name(message)))
+        said = set(self._main)
+        for event in self.models:
+            seat = self.seat(event)
+            for message in [*self._asked(event), _reply(event)] if seat is not None else []:
+                if message and _name(message) not in said:
+                    said.add(_name(message))
+                    moment = _moment(event, "completed" if message is _reply(event) else "timestamp")
+                    yield _Heard(mapping(self._whole(message)), seat or "", moment)
+
+    def timed(self, item: Item) -> Item:
+        """A call or an answer at the moment that its event gives."""
+        if isinstance(item, Call):
+            self._called.add(item.key)
+            return item._replace(at_ns=_moment(self._tools.get(item.key, {}), "timestamp") or item.at_ns)
+        if isinstance(item, Answer):
+            self._answered.add(item.key)
+            return item._replace(at_ns=_moment(self._tools.get(item.key, {}), "completed") or item.at_ns)
+        return item
+
+    def rest(self, at: At, left_out: Counter[str]) -> Iterator[Item]:
+        """Calls and answers of which no message tells; what is still pending has no answer."""
+        for step, (key, told) in enumerate(self._tools.items(), len(self._messages) + 1):
+            if key in self._called and key in self._answered:
+                continue
+            event, name = mapping(self._whole(told)), text(told.get("function"))
+            if key not in self._called and name:
+                began = _moment(event, "timestamp")
+                yield Call(at.run, self.seat(event) or at.seat, key, name, event.get("arguments"), step, began)
+            if key not in self._answered and not event.get("pending"):
+                here = at._replace(step=step, at_ns=_moment(event, "completed"))
+                answer = {"tool_call_id": key, "content": event.get("result"), "error": event.get("error")}
+                yield from walk({"role": "tool", **answer}, here, left_out)
+
+    def seat(self, event: dict[str, Any]) -> str | None:
+        """Who acted: "" for the sample's agent, a sub-agent by its name, None for a scorer."""
+        span, kind, name = self._owner(event)
+        return None if kind == "scorer" else "" if span in self._owners else name
+
+    def _owner(self, event: dict[str, Any]) -> tuple[str, str, str]:
+        """Id, type and name of the nearest agent or scorer around an event."""
+        span = text(event.get("span_id"))
+        for _ in range(100):
+            around = self._spans.get(span)
+            if around is None:
+                break
+            if around.get("type") in ("agent", "scorer"):
+                return span, text(around["type"]), text(around.get("name"))
+            span = text(around.get("parent_id"))
+        return "", "", ""
+
+    def _asked(self, event: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """The messages that a model was sent; logs keep them once, and ranges into them."""
+        yield from map(mapping, sequence(event.get("input")))
+        for ends in map(sequence, sequence(event.get("input_refs"))):
+            # The pool is in the order of first use: whatever a range has for the first time lies at its end.
+            if len(ends) == 2 and isinstance(ends[1], int) and ends[1] > self._reach:
+                yield from map(mapping, self._pool[self._reach : ends[1]])
+                self._reach = ends[1]
+
+    def _whole(self, value: Any) -> Any:
+        """The value with the texts that the log keeps aside; bounded, however often they are named."""
+        if isinstance(value, str) and value.startswith(_ATTACHMENT):
+            found = text(self._attached.get(value.removeprefix(_ATTACHMENT)))
+            self._left -= len(found)
+            return found if found and self._left >= 0 else value
+        if isinstance(value, list):
+            return [self._whole(part) for part in cast("list[Any]", value)]
+        if isinstance(value, dict):
+            return {key: self._whole(part) for key, part in cast("dict[str, Any]", value).items()}
+        return value
+
+
+def _reply(event: dict[str, Any]) -> dict[str, Any]:
+    """What a model answered, of a model's event."""
+    choices = sequence(mapping(event.get("output")).get("choices"))
+    return mapping(mapping(choices[0]).get("message")) if choices else {}
+
+
+def _moment(event: dict[str, Any], field: str) -> int | None:
+    return nanoseconds(event.get(field)) or nanoseconds(event.get("timestamp"))
+
+
+def _name(message: dict[str, Any]) -> str:
+    """What tells a message from others: its id, else its content."""
+    return text(message.get("id")) or digest(orjson.dumps(message))
+
+
+READER = Reader("inspect", "logs of Inspect (.eval and .json)", sniff, read, unit="samples")

@@ -1,0 +1,196 @@
+"""`langsmith`: runs as LangSmith and its client write them, flat or with `child_runs`, one a line or a list.
+
+A run is a span: `run_type` says what kind, `parent_run_id` what it lies below. Messages are LangChain's or a maker's.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import groupby
+from typing import Any
+
+from tradefair.evaluation.foreign.importers.items import Item, Odd, Reader
+from tradefair.evaluation.foreign.importers.source import Head, Source
+from tradefair.evaluation.foreign.interchange.messages import error_in, tools
+from tradefair.evaluation.foreign.interchange.shapes import first, mapping, nanoseconds, parsed, sequence, text
+from tradefair.evaluation.foreign.interchange.span_runs import items_of
+from tradefair.evaluation.foreign.interchange.span_trees import MISSING, Piece
+from tradefair.evaluation.foreign.interchange.spans import Span, unwrapped
+
+_THREADS = ("thread_id", "session_id", "conversation_id")
+_LISTS = ("item", "runs.item", "child_runs.item")
+_FIELDS = (
+    "id", "trace_id", "parent_run_id", "name", "run_type", "start_time", "end_time", "extra", "metadata", "inputs",
+    "outputs", "error", "input_tokens", "prompt_tokens", "output_tokens", "completion_tokens",
+)  # fmt: skip
+_MAX_DEPTH = 60
+_MAX_LITERAL = 100_000
+
+
+def sniff(head: Head) -> int:
+    """Sure of the field that every run has."""
+    runs = sequence(head.value) or sequence(mapping(head.value).get("runs")) or [head.value]
+    fields = mapping(runs[0])
+    if "run_type" in fields or "run_type" in head.keys:
+        return 95 if {"dotted_order", "trace_id", "child_runs", "parent_run_id"} & {*fields, *head.keys} else 60
+    return 85 if b'"run_type"' in head.raw and b'"dotted_order"' in head.raw else 0
+
+
+def read(source: Source) -> Iterator[Item]:
+    """The runs of a file; runs of one thread are one."""
+    return items_of(_pieces(source))
+
+
+def _pieces(source: Source) -> Iterator[Piece | Odd]:
+    if source.head.lines:
+        for line, value in source.lines():
+            for entry in sequence(value) or [value]:
+                yield from _inside(entry, line)
+    elif source.head.value is not None:
+        for entry in (
+            sequence(source.head.value) or sequence(mapping(source.head.value).get("runs")) or [source.head.value]
+        ):
+            yield from _inside(entry, 0)
+    else:
+        yield from _documents(source)
+
+
+def _documents(source: Source) -> Iterator[Piece | Odd]:
+    """Lists of runs, or runs one after another; those below a run may be more than can be held."""
+    places = source.elements(*_LISTS, *_FIELDS)
+    for _, parts in groupby(places, lambda _: source.document):
+        fields: dict[str, Any] = {}
+        for place, value in parts:
+            if place in _FIELDS:
+                fields[place] = value
+            elif place == "child_runs.item":
+                own = text(first(fields, "trace_id", "id"))
+                yield from _inside({"parent_run_id": fields.get("id"), **mapping(value)}, 0, own, 1)
+            else:
+                yield from _inside(value, 0)
+        if "run_type" in fields:
+            yield from _inside(fields, 0)
+
+
+def _inside(value: Any, line: int, trace: str = "", depth: int = 0) -> Iterator[Piece | Odd]:
+    """A run and those below it."""
+    fields = mapping(value)
+    if not isinstance(fields.get("run_type"), str):
+        yield Odd(line, "run_type", "no run: it says no run_type")
+        return
+    own = text(first(fields, "trace_id")) or trace or text(fields.get("id"))
+    for child in sequence(fields.get("child_runs")) if depth < _MAX_DEPTH else ():
+        inner = {"parent_run_id": fields.get("id"), **mapping(child)}
+        yield from _inside(inner, line, own, depth + 1)
+    yield _piece(fields, own, line)
+
+
+def _piece(fields: dict[str, Any], trace: str, line: int) -> Piece:
+    extra = mapping(fields.get("extra"))
+    metadata = {**mapping(extra.get("metadata")), **mapping(fields.get("metadata"))}
+    error = fields.get("error")
+    span = Span(
+        trace,
+        text(fields.get("id")),
+        text(fields.get("parent_run_id")),
+        text(fields.get("name")),
+        nanoseconds(fields.get("start_time")),
+        nanoseconds(fields.get("end_time")),
+        {},
+        text(error) if error else None,
+        line=line,
+        ok="error" in fields and not error and fields.get("end_time") is not None,
+    )
+    conversation, agent = text(first(metadata, *_THREADS)), text(metadata.get("lc_agent_name"))
+    asked, replied = mapping(fields.get("inputs")), mapping(fields.get("outputs"))
+    match fields["run_type"]:
+        case "tool":
+            key, answer, flag = _answer(fields.get("outputs"))
+            arguments, failed = _arguments(fields.get("inputs")), span.error or flag
+            return Piece(
+                span,
+                "tool",
+                conversation,
+                name=span.name,
+                agent=agent,
+                key=text(extra.get("tool_call_id")) or key,
+                arguments=arguments,
+                result=answer if error is None or answer is not None else MISSING,
+                error=failed,
+            )
+        case "llm" | "chat_model":
+            reply = _reply(replied)
+            facts = tuple(_facts(fields, metadata, mapping(extra.get("invocation_params")), replied, reply))
+            return Piece(span, "model", conversation, agent=agent, asked=_prompt(asked), replied=reply, facts=facts)
+        case _:
+            return Piece(span, "", conversation, agent=agent)
+
+
+def _arguments(inputs: Any) -> Any:
+    """Arguments, also where the only input is their JSON, or their Python literal as `str` gives it."""
+    fields = mapping(inputs)
+    given = fields.get("input") if set(fields) == {"input"} else inputs
+    if isinstance(given, str) and len(given) <= _MAX_LITERAL:
+        found = parsed(given)
+        if isinstance(found, str):
+            # What no literal can be, or one too deep, stays the text that it is.
+            with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+                found = ast.literal_eval(given.strip())
+        return mapping(found) or fields
+    return given
+
+
+def _answer(outputs: Any) -> tuple[str, Any, Any]:
+    """The call's id and error, where the answer is a message, and between them the answer."""
+    fields = mapping(outputs)
+    said = unwrapped(parsed(fields.get("output", outputs)))
+    message = mapping(said)
+    if "tool_call_id" in message:
+        return text(message["tool_call_id"]), message.get("content"), error_in(message)
+    return "", said, None
+
+
+def _prompt(inputs: dict[str, Any]) -> list[Any]:
+    """Messages, which LangChain puts into batches; prompts of models without messages are texts of a user."""
+    listed = sequence(first(inputs, "messages", "input"))
+    if listed and isinstance(listed[0], list):
+        listed = sequence(listed[0])
+    texts = [{"role": "user", "content": prompt} for prompt in sequence(inputs.get("prompts"))[:1]]
+    return [unwrapped(message) for message in listed] or texts
+
+
+def _reply(outputs: dict[str, Any]) -> list[Any]:
+    generations = sequence(outputs.get("generations"))
+    first_one = generations[0] if generations else None
+    chosen = mapping((sequence(first_one) or [first_one])[0])
+    choice = mapping((sequence(outputs.get("choices")) or [{}])[0])
+    found = first({**outputs, **choice, **chosen}, "message") or (outputs if "role" in outputs else None)
+    if found is None and chosen.get("text"):
+        found = {"role": "assistant", "content": chosen["text"]}
+    listed = [found] if found else sequence(first(outputs, "messages", "output"))
+    return [unwrapped(message) for message in listed]
+
+
+def _facts(
+    fields: dict[str, Any],
+    metadata: dict[str, Any],
+    parameters: dict[str, Any],
+    outputs: dict[str, Any],
+    reply: list[Any],
+) -> Iterator[tuple[str, Any]]:
+    used = mapping(mapping(reply[0] if reply else None).get("usage_metadata")) or mapping(outputs.get("usage_metadata"))
+    counted = {
+        "input": first({**used, **fields}, "input_tokens", "prompt_tokens"),
+        "output": first({**used, **fields}, "output_tokens", "completion_tokens"),
+    }
+    known = {
+        "model": metadata.get("ls_model_name"),
+        "tokens": {name: value for name, value in counted.items() if isinstance(value, int)},
+        "tools": tools(parameters.get("tools")),
+    }
+    return ((name, value) for name, value in known.items() if value)
+
+
+READER = Reader("langsmith", "runs of LangSmith", sniff, read, unit="runs")

@@ -1,0 +1,233 @@
+"""`mcp`: logs of MCP tool calls of any server, each line a JSON object, or a list of them, in one of two shapes.
+
+- JSON-RPC, bare or under `message`, `payload`, `data`, `request`, `response` (inspectors and proxies wrap it): requests
+  `tools/call` and the responses with their ids; `tools/list` answers say what tools do.
+- flat: `tool` with `arguments` and `result` or `error`; also `status`, `kind`, `round`, `parent`, `duration_ms`.
+
+`time`, `session` (the run) and `agent` (the seat) are read from either, by several names (docs/how-to/importing.md).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from tradefair.contract.answers import settled
+from tradefair.evaluation.foreign.importers.items import Answer, Call, Fact, Item, Odd, Reader, Said, Tallied
+from tradefair.evaluation.foreign.importers.source import Head, Source
+from tradefair.evaluation.foreign.interchange.messages import tools
+from tradefair.evaluation.foreign.interchange.shapes import first, mapping, nanoseconds, sequence, text
+
+_WRAPPERS = ("message", "payload", "data", "request", "response")
+# First match wins: `name` is last, being the field that records use for other things too.
+_TOOL = ("tool", "tool_name", "toolName", "name")
+_ARGUMENTS = ("arguments", "args", "input", "params", "parameters")
+_RESULT = ("result", "output", "response")
+_TIME = ("time", "timestamp", "ts", "at")
+_SESSION = ("session", "session_id", "sessionId")
+_SEAT = ("seat", "agent", "client")
+_DURATION = ("duration_ms", "latency_ms", "elapsed_ms")
+_STATUSES = ("ok", "rejected", "invalid", "denied", "failed")
+# Fields of a tool's answer in MCP: a response with none of them answers some other method.
+_TOOL_ANSWER = frozenset({"content", "structuredContent", "isError", "resultType"})
+# By method: fields of which its answer has one. What a server asks comes first: those answers may hold `content`, too.
+_ANSWERS = {
+    "elicitation/create": frozenset({"action"}),
+    "sampling/createMessage": frozenset({"role"}),
+    "roots/list": frozenset({"roots"}),
+    "tools/list": frozenset({"tools"}),
+    "tools/call": _TOOL_ANSWER,
+}
+_MAX_WAITING = 100_000
+
+
+def sniff(head: Head) -> int:
+    """Sure of `jsonrpc`, less so of a flat record, and of a wrapper only by what it holds."""
+    if head.value is None:
+        # The head ends within a document: what it shows of it.
+        flat = {"result", "arguments"} <= set(head.keys) and {"tool", "tool_name", "toolName"} & set(head.keys)
+        return 80 if b'"jsonrpc"' in head.raw and b'"method"' in head.raw else 60 if flat else 0
+    return _sure(mapping(sequence(head.value)[0] if sequence(head.value) else head.value), 0)
+
+
+def _sure(fields: dict[str, Any], depth: int) -> int:
+    if "jsonrpc" in fields:
+        return 95
+    if isinstance(first(fields, *_TOOL[:3]), str) and ("result" in fields or first(fields, *_ARGUMENTS) is not None):
+        return 70
+    if isinstance(fields.get("name"), str) and first(fields, "arguments", "args", "input") is not None:
+        return 45 if first(fields, *_RESULT) is not None else 35
+    inner = (_sure(mapping(fields.get(name)), depth + 1) for name in _WRAPPERS) if depth < 4 else ()
+    return max((sure - 5 for sure in inner if sure >= 95 - 5 * depth), default=0)
+
+
+def read(source: Source) -> Iterator[Item]:
+    """The calls of a log, in the order of its lines."""
+    reading = _Reading()
+    if source.head.lines:
+        for number, value in source.lines():
+            yield from reading.line(number, value)
+    else:
+        # A list of records, or one record after another, each over several lines.
+        for _, value in source.elements("item" if source.head.listed else ""):
+            yield from reading.line(0, value)
+    yield Tallied(reading.records, reading.understood)
+
+
+class _Around(NamedTuple):
+    """What the wrappers of a message say: when, in which session, by whom. Inner objects overrule outer ones."""
+
+    session: str = ""
+    seat: str = ""
+    at_ns: int | None = None
+    depth: int = 0
+
+    def within(self, item: dict[str, Any]) -> _Around:
+        """The same, with what this object says."""
+        at_ns = nanoseconds(first(item, *_TIME))
+        return _Around(
+            text(first(item, *_SESSION)) or self.session,
+            text(first(item, *_SEAT)) or self.seat,
+            self.at_ns if at_ns is None else at_ns,
+            self.depth + 1,
+        )
+
+
+class _Reading:
+    """Which requests wait for a response, by session and id, bounded; how many lines were of use."""
+
+    def __init__(self) -> None:
+        self.records = self.understood = 0
+        self._waiting: OrderedDict[tuple[str, str], tuple[str, ...]] = OrderedDict()
+        self._steps: Counter[str] = Counter()
+        self._step = self._flats = 0
+
+    def line(self, number: int, value: Any) -> Iterator[Item]:
+        """One line, which may be a batch."""
+        self.records += 1
+        used = True
+        for entry in sequence(value) or [value]:
+            found = self._entry(number, entry)
+            used = used and not any(isinstance(item, Odd) for item in found)
+            yield from found
+        self.understood += used
+
+    def _entry(self, number: int, entry: Any) -> list[Item]:
+        if not isinstance(entry, dict):
+            return [Odd(number, "", "not a JSON object")]
+        return list(self._object(number, mapping(entry), _Around()))
+
+    def _object(self, number: int, item: dict[str, Any], around: _Around) -> Iterator[Item]:
+        """One JSON object, opened as long as it is a wrapper."""
+        around = around.within(item)
+        # First: what calls itself JSON-RPC is never read as a flat record.
+        if "jsonrpc" in item or isinstance(item.get("method"), str):
+            self._count(around.session)
+            yield from self._rpc(number, item, around)
+        elif isinstance(first(item, *_TOOL), str):
+            self._count(around.session)
+            yield from self._flat(number, item, around)
+        else:
+            inner = [mapping(item[name]) for name in _WRAPPERS if isinstance(item.get(name), dict)]
+            # Wrappers nest in real logs, and without a bound a hostile line would recurse until the stack ends.
+            if inner and around.depth < 4:
+                for wrapped in inner:
+                    yield from self._object(number, wrapped, around)
+            # Lines of our own seat views that are no calls: the head, and what became public.
+            elif "seat_view" not in item and not isinstance(item.get("event"), str):
+                yield Odd(number, "", "neither JSON-RPC nor a record with a tool")
+
+    def _count(self, session: str) -> None:
+        """Number the next record of a session; 0, where a stranger names too many, leaves it to the order of times."""
+        if session in self._steps or len(self._steps) < _MAX_WAITING:
+            self._steps[session] += 1
+        self._step = self._steps.get(session, 0)
+
+    def _rpc(self, number: int, item: dict[str, Any], around: _Around) -> Iterator[Item]:
+        """A JSON-RPC message: a request, a response to one of ours, or something else, which is counted only."""
+        # Ids are unique within a session only. `repr` keeps 1 and "1" apart, and makes any id hashable.
+        method, key = item.get("method"), (around.session, repr(item.get("id"))[:200])
+        params = mapping(item.get("params"))
+        if method == "tools/call":
+            if isinstance(params.get("name"), str):
+                self._wait(key, method)
+                arguments = params.get("arguments")
+                yield Call(*key[:1], around.seat, key[1], params["name"], arguments, self._step, around.at_ns)
+            else:
+                yield Odd(number, "params.name", "a tools/call that names no tool")
+        elif isinstance(method, str):
+            if "id" in item:
+                self._wait(key, method)
+            named = mapping(params.get("clientInfo")).get("name")
+            if method == "initialize" and isinstance(named, str):
+                yield Fact(around.session, around.seat, "agent", named)
+        else:
+            yield from self._response(item, around, key, self._asked(key, mapping(item.get("result"))))
+
+    def _wait(self, key: tuple[str, str], method: str) -> None:
+        # Client and server number their requests on their own: two may wait under one id.
+        before = [waiting for waiting in self._waiting.get(key, ()) if waiting != method]
+        self._waiting[key] = (*before[-1:], method)
+        if len(self._waiting) > _MAX_WAITING:
+            self._waiting.popitem(last=False)
+
+    def _asked(self, key: tuple[str, str], result: dict[str, Any]) -> str | None:
+        """The method that a response answers: the one whose answer looks like it, else the one that was asked last."""
+        waiting = self._waiting.pop(key, ())
+        alike = (name for name, fields in _ANSWERS.items() if name in waiting and not fields.isdisjoint(result))
+        asked = next(alike, waiting[-1] if waiting else None)
+        if len(waiting) > 1:
+            self._waiting[key] = tuple(method for method in waiting if method != asked)
+        return asked
+
+    def _response(
+        self, item: dict[str, Any], around: _Around, key: tuple[str, str], asked: str | None
+    ) -> Iterator[Item]:
+        result = mapping(item.get("result"))
+        if asked == "tools/list":
+            yield Fact(around.session, around.seat, "tools", tools(result.get("tools")))
+        # A response may stand before its request; responses of other methods are normal.
+        elif asked == "tools/call" or (asked is None and not _TOOL_ANSWER.isdisjoint(result)):
+            if result.get("resultType") == "input_required":
+                content = {"inputRequests": result.get("inputRequests")}
+                yield Said(
+                    around.session,
+                    around.seat,
+                    "server",
+                    "protocol",
+                    content,
+                    self._step,
+                    around.at_ns,
+                    "input_required",
+                )
+                yield Answer(*key, None, status="withdrawn", step=self._step, at_ns=around.at_ns)
+            else:
+                found = settled(item)
+                yield Answer(*key, found.result, found.error, self._step, around.at_ns, found.status)
+
+    def _flat(self, number: int, item: dict[str, Any], around: _Around) -> Iterator[Item]:
+        """A record that holds the call and its answer in one."""
+        self._flats += 1
+        key, run = f"flat {self._flats}", around.session
+        kind, parent, rounds = item.get("kind"), item.get("parent"), item.get("round")
+        duration = first(item, *_DURATION)
+        lasted = duration if isinstance(duration, int | float) and not isinstance(duration, bool) else 0
+        begun = around.at_ns
+        yield Call(
+            run, around.seat, key, str(first(item, *_TOOL)), first(item, *_ARGUMENTS), self._step, begun,
+            parent if isinstance(parent, str) else None,
+            kind if isinstance(kind, str) else None,
+            rounds if isinstance(rounds, int) and not isinstance(rounds, bool) else None,
+        )  # fmt: skip
+        error, status = item.get("error"), item.get("status")
+        # The key counts, not its value: `"result": null` is an answer.
+        if error is not None or any(name in item for name in _RESULT) or status in _STATUSES:
+            # The log's own status is finer than ours, but not where it contradicts the error next to it.
+            own = status if status in _STATUSES and (status == "ok") == (error is None) else None
+            ended = None if begun is None or not 0 <= lasted < 1e10 else begun + round(lasted * 1_000_000)
+            result = first(item, *_RESULT)
+            yield Answer(run, key, result, error if error is not None else False, self._step, ended, own)
+
+
+READER = Reader("mcp", "MCP tool calls: JSON-RPC, or a record a call", sniff, read)

@@ -1,0 +1,138 @@
+"""`tau`: results of tau-bench and of its successor, simulated customers with tools of their own.
+
+`simulations` next to `tasks` and `info`, or a list of `{task_id, trial, reward, traj, info}`. The actions that solve a
+task are offered as a reference of its runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tradefair.evaluation.foreign.importers.items import Fact, Item, Reader
+from tradefair.evaluation.foreign.importers.source import Head, Source
+from tradefair.evaluation.foreign.interchange.messages import At, used, walk
+from tradefair.evaluation.foreign.interchange.shapes import first, mapping, nanoseconds, sequence, text
+from tradefair.evaluation.foreign.interchange.tally import Tally
+
+_SOLVED = 1 - 1e-6
+"""A reward from which on a task counts as solved, as in both benchmarks."""
+
+_USER = "user"
+"""The seat of the simulated customer, where it has tools."""
+
+_TASKS = 50_000
+
+
+def sniff(head: Head) -> int:
+    """Sure of a trajectory with its reward, or of simulations with their tasks."""
+    keys = set(head.keys)
+    if "simulations" in keys or ("traj" in keys and {"reward", "task_id"} & keys):
+        return 95
+    # One simulation alone: a line, or a file of its own.
+    return 90 if {"messages", "reward_info"} <= keys else 0
+
+
+def read(source: Source) -> Iterator[Item]:
+    """One run for each simulation or trajectory."""
+    results = _Results()
+    many = "simulations" in source.head.keys or "traj" in source.head.keys
+    if source.head.lines and not isinstance(source.head.value, list) and "simulations" not in source.head.keys:
+        for line, run in source.lines():
+            yield from results.run(mapping(run), At("", line=line))
+    else:
+        for place, value in source.elements(*(("info", "tasks.item", "simulations.item", "item") if many else ("",))):
+            yield from results.element(place, mapping(value))
+    yield results.tally.total()
+
+
+class _Results:
+    """What is remembered over the runs of a file: tasks and their solutions, and who played."""
+
+    def __init__(self) -> None:
+        self.tally = Tally()
+        self._info: dict[str, Any] = {}
+        self._tasks: dict[str, dict[str, Any]] = {}
+
+    def element(self, place: str, fields: dict[str, Any]) -> Iterator[Item]:
+        """One element of a document; what all runs share comes before them."""
+        if place == "info":
+            self._info = fields
+        elif place == "tasks.item":
+            if len(self._tasks) < _TASKS:
+                self._tasks[text(fields.get("id"))] = _reference(mapping(fields.get("evaluation_criteria")))
+        else:
+            yield from self.run(fields, At("", place=f"{place.removesuffix('.item')}.{self.tally.records}"))
+
+    def run(self, fields: dict[str, Any], at: At) -> Iterator[Item]:
+        """One simulation: what it is, then its messages, those of a customer who calls tools in a seat of its own."""
+        self.tally.records += 1
+        messages = sequence(first(fields, "messages", "traj"))
+        if not messages:
+            yield at.odd("messages", "no messages in this simulation")
+            return
+        self.tally.understood += 1
+        at = at._replace(run=self._named(fields))
+        yield from self._facts(fields, at)
+        customer = False
+        for step, message in enumerate(messages, 1):
+            spoken = mapping(message)
+            acts = spoken.get("role") == "user" and bool(spoken.get("tool_calls"))
+            if acts and not customer:
+                customer = True
+                yield Fact(at.run, _USER, "role", "user")
+            moment = nanoseconds(spoken.get("timestamp"))
+            here = at._replace(
+                seat=_USER if acts else "", step=step, at_ns=moment, place=f"{at.place}.messages.{step - 1}".strip(".")
+            )
+            yield from self.tally.matched(walk(message, here, self.tally.left_out))
+            yield from _spent(spoken, here)
+
+    def _named(self, fields: dict[str, Any]) -> str:
+        trial = text(fields.get("trial"))
+        task = text(fields.get("task_id")) or f"run-{self.tally.records}"
+        name = text(fields.get("id")) or (f"{task}-{trial}" if trial else task)
+        return self.tally.named(name)
+
+    def _facts(self, fields: dict[str, Any], at: At) -> Iterator[Item]:
+        """Who played with which model, which task it was, what would solve it, and whether it was solved."""
+        task = text(fields.get("task_id"))
+        if task:
+            yield Fact(at.run, None, "title", f"task {task}")
+        for seat, name in (("", "agent_info"), (_USER, "user_info")):
+            who = mapping(self._info.get(name))
+            if who and not seat:
+                yield Fact(at.run, seat, "agent", text(who.get("implementation")))
+                yield Fact(at.run, seat, "model", text(who.get("llm")))
+        info = mapping(fields.get("info"))
+        reward = first({**fields, **mapping(fields.get("reward_info"))}, "reward")
+        if isinstance(reward, int | float):
+            yield Fact(at.run, None, "passed", reward >= _SOLVED)
+        reference = self._tasks.get(task) or _reference(mapping(info.get("task")))
+        if reference:
+            yield Fact(at.run, None, "reference", reference)
+
+
+def _spent(message: dict[str, Any], at: At) -> Iterator[Item]:
+    """What one message cost; a customer's cost is its own."""
+    if message.get("role") == "user":
+        at = at._replace(seat=_USER)
+    if at.seat != _USER:
+        yield from used(message, at)
+        cost = message.get("cost")
+        if isinstance(cost, int | float) and cost:
+            yield Fact(at.run, at.seat, "usd", cost)
+
+
+def _reference(task: dict[str, Any]) -> dict[str, Any]:
+    """{actions, outputs} that solve a task; actions of the customer are not the agent's to take."""
+    actions = [
+        {"tool": text(action.get("name")), "arguments": mapping(first(action, "arguments", "kwargs"))}
+        for action in map(mapping, sequence(task.get("actions")))
+        if action.get("requestor") != _USER
+    ]
+    outputs = [text(output) for output in sequence(first(task, "outputs", "communicate_info"))]
+    return {"actions": actions, "outputs": outputs} if actions or outputs else {}
+
+
+READER = Reader("tau", "results of tau-bench and tau2", sniff, read, unit="simulations")

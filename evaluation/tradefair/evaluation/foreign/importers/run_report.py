@@ -1,0 +1,104 @@
+"""The report of an import: per file what was read, what of it was of use, and the runs that became traces."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tradefair.evaluation.foreign.importers.items import Odd, Taken
+from tradefair.evaluation.foreign.importers.writing import RunWritten
+
+MAX_ODD = 1_000
+"""Findings of a file that are kept; all are counted."""
+
+
+@dataclass
+class FileReport:
+    """One file. `understood` of `records` were of use; `faults` counts what was not, `waiting` calls without answer."""
+
+    file: str
+    format: str | None = None
+    reader_version: int | None = None
+    unit: str = ""
+    records: int = 0
+    understood: int = 0
+    left_out: Counter[str] = field(default_factory=Counter[str])
+    runs: list[RunWritten] = field(default_factory=list[RunWritten])
+    found: list[Odd] = field(default_factory=list[Odd])
+    faults: int = 0
+    waiting: int = 0
+    game: dict[str, Any] | None = None
+    trace: str | None = None
+    parts: int = 0
+    """Runs of other files that go on in this one; their figures are counted there."""
+
+    def odd(self, odd: Odd) -> None:
+        """Something that could not be used."""
+        self.faults += 1
+        self._keep(odd)
+
+    def refused(self, line: int, place: str, message: str) -> None:
+        """As `odd`, in parts."""
+        self.odd(Odd(line, place, message))
+
+    def unanswered(self, odd: Odd) -> None:
+        """A call without an answer: named, but everything that the file holds was used."""
+        self.waiting += 1
+        self._keep(odd)
+
+    def _keep(self, odd: Odd) -> None:
+        if len(self.found) < MAX_ODD:
+            self.found.append(odd)
+
+    def whole(self, taken: Taken) -> None:
+        """What a reader that writes its traces itself made of the file."""
+        self.game, self.trace = taken.report, taken.trace
+        for odd in taken.findings:
+            self.odd(odd)
+
+    @property
+    def used(self) -> bool:
+        """Whether a trace came of it, or holds it."""
+        return bool(self.runs) or self.parts > 0 or self.trace is not None
+
+    def total(self, name: str) -> int:
+        """The sum of a count over the runs."""
+        return sum(getattr(run, name) for run in self.runs)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, as docs/how-to/importing.md has it."""
+        return {
+            "file": self.file,
+            "format": self.format,
+            "reader_version": self.reader_version,
+            "runs": [run._asdict() for run in self.runs],
+            **{name: self.total(name) for name in ("calls", "answered", "errors")},
+            "records": self.records,
+            "understood": self.understood,
+            "left_out": dict(self.left_out),
+            "odd": [odd._asdict() for odd in self.found],
+            "odd_in_all": self.faults + self.waiting,
+            **({} if self.game is None else {"game": self.game}),
+            **({} if self.trace is None else {"trace": self.trace}),
+        }
+
+
+@dataclass
+class Imported:
+    """A whole import, in the order of the files."""
+
+    files: Sequence[FileReport]
+
+    @property
+    def exit_code(self) -> int:
+        """0: everything was used; 1: some of it was not; 2: nothing could be read."""
+        if not any(file.used for file in self.files):
+            return 2
+        return int(any(file.faults or not file.used for file in self.files))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for `--json`."""
+        sums = {name: sum(file.total(name) for file in self.files) for name in ("calls", "answered")}
+        return {"files": [file.to_json() for file in self.files], **sums}

@@ -1,0 +1,1 @@
+"""From a trace to its outcome, its findings and its reward."""

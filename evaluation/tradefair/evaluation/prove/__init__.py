@@ -1,0 +1,1 @@
+"""What a trace proves: hash chain, seals, and each seat played again."""

@@ -1,0 +1,1 @@
+"""Small readers that several rooms share."""
