@@ -31,10 +31,10 @@ from pydantic import Field
 
 from benchmarks.figures import Figure, Stopwatch, ratio_of_medians
 from tradefair.agents.bridge import Bridge
-from tradefair.agents.plan_and_act import PlanAndAct
-from tradefair.agents.player import GraphPlayer
-from tradefair.agents.react import React
-from tradefair.agents.reflection import Reflection
+from tradefair.agents.graphs.plan_and_act import PlanAndAct
+from tradefair.agents.graphs.player import GraphPlayer
+from tradefair.agents.graphs.react import React
+from tradefair.agents.graphs.reflection import Reflection
 from tradefair.agents.rounds import RoundLimits
 from tradefair.agents.toolbox import as_tools
 from tradefair.contract import Brief, TurnView

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from tradefair.agents.drawing import to_mermaid
+from tradefair.agents.graphs.drawing import to_mermaid
 from tradefair.catalog import load_scenario, market_names, market_type, scenario_ids
 from tradefair.catalog.listing import LISTING, listing_of, listing_toml
 from tradefair.cli import EXIT_CODES

@@ -26,7 +26,7 @@ MOST_EXAMPLES, MOST_EPISODES = 40, 30
 ORDER = ("unit", "many", "process", "network", "browser", "interop", "model")
 # What a test of a kind uses: modules, and names of functions of other modules.
 _MODULES: Mapping[str, str] = {
-    **dict.fromkeys(("subprocess", "multiprocessing", "pty", "tradefair.testing.processes"), "process"),
+    **dict.fromkeys(("subprocess", "multiprocessing", "pty", "tradefair.testing.checks.processes"), "process"),
     **dict.fromkeys(("socket", "socketserver", "http.server", "http.client", "urllib.request", "uvicorn"), "network"),
     **dict.fromkeys(("playwright", "playwright.sync_api"), "browser"),
 }

@@ -22,16 +22,16 @@ def without(size: Size, code: int = 0, comments: int = 0, docstrings: int = 0) -
 
 def test_a_module_belongs_to_the_room_of_its_folder() -> None:
     rooms = {
-        "host.episode": "host",
-        "host.board.pages": "host",
+        "host.episode.log": "host.episode",
+        "contract.kernel.core": "contract",
         "cli.__main__": "cli",
-        "evaluation.verify": "evaluation",
+        "evaluation.outcome": "evaluation",
         "evaluation.modes.judged": "evaluation.modes",
-        "evaluation.importers.readers.otel": "evaluation.importers",
+        "evaluation.foreign.importers.readers.otel": "evaluation.foreign",
         "evaluation.markets.pricing.collusion.paths": "evaluation.markets.pricing",
     }
     assert {name: room_of(Module(name, face=name.endswith("__main__"))) for name in rooms} == rooms
-    faces = ["host", "evaluation", "evaluation.modes", "evaluation.markets.pricing"]
+    faces = ["host", "host.doors", "evaluation", "evaluation.modes", "evaluation.markets.pricing"]
     assert [room_of(Module(name, face=True)) for name in faces] == faces
 
 

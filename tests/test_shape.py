@@ -28,8 +28,8 @@ from tests.source_code import (
     imported_modules,
     modules_of_tests,
 )
-from tradefair.testing.sources import IMPURE_CALLS as IMPURE_FUNCTIONS
-from tradefair.testing.sources import IMPURE_METHODS, IMPURE_MODULES
+from tradefair.testing.checks.sources import IMPURE_CALLS as IMPURE_FUNCTIONS
+from tradefair.testing.checks.sources import IMPURE_METHODS, IMPURE_MODULES
 
 MODULES = all_modules()
 KNOWN = frozenset(module.name for module in MODULES)
@@ -216,7 +216,7 @@ PACKAGES = {
 }
 # What the table above does not say: (importing module, imported module) -> reason.
 DEVIATIONS: dict[tuple[str, str], str] = {
-    ("evaluation.importers.import_command", "recording.redact"): "what a recorder takes out, an import takes out alike"
+    ("evaluation.foreign.import_command", "recording.redact"): "what a recorder takes out, an import takes out alike"
 }
 
 
@@ -284,13 +284,13 @@ def test_a_module_imports_only_what_its_layer_may() -> None:
         importing("double_auction.model", "from tradefair.trading.clearing import clear"),
         importing("agents.react", "def late() -> None:", "    from tradefair.double_auction import model"),
         importing("evaluation.markets.double_auction.play", "from tradefair.double_auction import tools, views"),
-        importing("contract.core", "from tradefair.host.episode.log import Log"),
+        importing("contract.kernel.core", "from tradefair.host.episode.log import Log"),
     ]
     found = [
-        "double_auction.rules imports host.episode",
+        "double_auction.rules imports host.episode.episode",
         "agents.react imports double_auction.model",
         "evaluation.markets.double_auction.play imports double_auction.tools",
-        "contract.core imports host.log",
+        "contract.kernel.core imports host.episode.log",
         "double_auction.rules imports httpx2",
     ]
     expect_no_offender(foreign_imports, planted=planted, found=found)
@@ -403,8 +403,8 @@ def test_no_part_of_a_package_imports_what_imports_it() -> None:
 def test_no_package_imports_what_stands_on_it() -> None:
     planted = [
         importing("catalog.entry", "import tradefair.contract.kernel.core"),
-        importing("contract.core", "import tradefair.contract.kernel.event"),
-        importing("contract.event", "import tradefair.catalog.look"),
+        importing("contract.kernel.core", "import tradefair.contract.kernel.event"),
+        importing("contract.kernel.event", "import tradefair.catalog.look"),
         importing("catalog.look"),
     ]
     expect_no_offender(circles_of_packages, planted=planted, found=["catalog, contract"])
@@ -475,7 +475,7 @@ def modules_without_docstring(modules: Sequence[Module]) -> list[str]:
 
 def exports_below_a_face(modules: Sequence[Module]) -> list[str]:
     # A module of the sandbox is a face: `__all__` is what programs may import from it.
-    inner = [module for module in modules if not module.face and not module.name.startswith("host.sandbox_modules.")]
+    inner = [module for module in modules if not module.face and not module.name.startswith("host.sandbox.modules.")]
     return [module.name for module in inner if module.names_its_exports]
 
 

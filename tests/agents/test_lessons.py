@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tradefair.agents.lessons import Lesson, Lessons, read_lesson, read_reflection, show_trials
-from tradefair.agents.plan import Plan
+from tradefair.agents.graphs.lessons import Lesson, Lessons, read_lesson, read_reflection, show_trials
+from tradefair.agents.graphs.plan import Plan
 from tradefair.agents.prompt import PromptSet
 from tradefair.agents.requests import MAX_ANSWER_CHARS, AnswerProblem, find_request, read_answer, show_request
 from tradefair.contract import Brief

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tradefair.agents.plan import MAX_STEPS, Plan, Progress
+from tradefair.agents.graphs.plan import MAX_STEPS, Plan, Progress
 
 
 def progress(*steps: tuple[str | None, int]) -> Progress:

@@ -9,7 +9,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END
 
-from tradefair.agents.round_graph import RoundGraph
+from tradefair.agents.graphs.round_graph import RoundGraph
 from tradefair.agents.rounds import RoundLimits
 from tradefair.contract import HarnessFailure
 

@@ -22,7 +22,7 @@ from tradefair.contract.kernel.replay import replay
 from tradefair.contract.tool import Result
 from tradefair.host.seats.services import request_of
 from tradefair.teaching.rules import Pie
-from tradefair.testing.schemas import schema_faults
+from tradefair.testing.checks.schemas import schema_faults
 
 MARKETS = ("bargaining", "double_auction", "marketplace", "order_book", "pricing", "retail", "supply_chain", "teaching")
 TOOLS = {

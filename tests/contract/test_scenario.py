@@ -26,7 +26,7 @@ from tradefair.host.episode.unbegun import Begun, Unbegun
 from tradefair.host.server.binding import build_server
 from tradefair.teaching import MARKET
 from tradefair.testing.bench import Bench
-from tradefair.testing.bounds_checks import bounds_refuse_nothing
+from tradefair.testing.checks.argument_bounds import bounds_refuse_nothing
 from tradefair.testing.playthrough import evenly
 
 _PIE: dict[str, Any] = {"id": "teaching/pie"}

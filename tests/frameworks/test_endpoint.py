@@ -96,7 +96,7 @@ def test_importing_a_framework_imports_no_library_that_it_does_not_need(module: 
 
 
 def test_agents_and_frameworks_import_no_market_host_or_evaluation() -> None:
-    modules = "tradefair.frameworks.langgraph tradefair.agents.react tradefair.frameworks.models.openai_chat"
+    modules = "tradefair.frameworks.langgraph tradefair.agents.graphs.react tradefair.frameworks.models.openai_chat"
     banned = "host catalog evaluation trading teaching double_auction runner testing"
     code = (
         f"import sys, {', '.join(modules.split())}\n"

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from tests.calling import moves
 from tests.play_specs import play_spec
+from tests.waiting import SOON
 
 from tradefair.agents.prompt import PromptSet
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import HarnessFailure, ScenarioError, ToolCall, Turns, TurnView
 from tradefair.contract.kernel.players import Limits
-from tradefair.frameworks import load_framework
+from tradefair.evaluation.prove.verify import verify_file
+from tradefair.frameworks import EXTRAS, load_framework
 from tradefair.frameworks.langgraph import GRAPHS, LangGraphAgent
 from tradefair.host.episode.setup import plan_seats
 from tradefair.runner.play.agent_spec import AgentSpec
@@ -190,3 +194,88 @@ async def test_unknown_graphs_and_windows_and_missing_models_are_refused(teachin
     async with teaching.table() as table, table.client() as client:
         with pytest.raises(HarnessFailure, match="needs a model"):
             await LangGraphAgent().play(table.seat(client), None, teaching.brief, Limits())
+
+
+@pytest.mark.network
+@pytest.mark.parametrize("framework", ["policy", "react", "reflection", "plan_and_act", "openai_loop"])
+async def test_three_customers_are_served_while_the_clock_goes_on(framework: str, tmp_path: Path) -> None:
+    """Long ticks, of which replies need three: on a busy machine each may pass in the midst of a turn."""
+    kind = market_type("marketplace")
+    free = {"clock": "free", "timing.free_tick_s": 20 * SOON}
+    scenario = load_scenario("marketplace", "small_demo", free)
+    agent = AgentSpec(framework, "policy:item_searcher", limits=Limits(calls_per_round=200))
+    spec = play_spec(
+        market=kind.name, scenario=scenario, seed=3, plan=plan_seats(kind, scenario), agent=agent, folder=tmp_path
+    )
+    played = await play_episode(spec)
+    assert verify_file(played.path).verdict == "reproduced"
+    with open_trace(played.path) as trace:
+        events = list(trace.decoded())
+    assert {event["source"] for event in events if event["event"] == "input"} == {"clock_tick"}
+    assert [each["purchases"] for each in events[-1]["facts"]["customers"].values()] == [1, 1, 1]
+
+
+SEED = 7
+TASKS = {
+    "double_auction": ("duel", "policy:zip"),
+    "retail": ("smoke", "policy:careful_reader"),
+    "supply_chain": ("gated", "policy:adaptive"),
+    "marketplace": ("small_demo", "policy:item_searcher"),
+    "bargaining": ("smoke", "policy:fair_split"),
+    # Policies that look first: at past prices and the profit of others, at the book and their own orders.
+    "pricing": ("curriculum", "policy:best_reply"),
+    "order_book": ("asset_short", "policy:fundamentalist"),
+}
+ALWAYS = ("react", "reflection", "plan_and_act", "openai_loop")
+
+
+class Played(NamedTuple):
+    """What a trace says of the market; moves hold reads and refusals as well."""
+
+    accepted: list[tuple[str, Any]]
+    outcome: str
+    moves: list[bytes]
+
+
+def _cases() -> Iterator[Any]:
+    for market in TASKS:
+        yield from (pytest.param(market, name) for name in ALWAYS)
+        for name, extra in EXTRAS.items():
+            missing = find_spec(extra.module) is None
+            skip = pytest.mark.skipif(missing, reason=f"{extra.module} is not installed")
+            yield pytest.param(market, name, marks=[skip])
+
+
+async def _play(market: str, framework: str, folder: Path) -> Played:
+    preset, policy = TASKS[market]
+    kind, scenario = market_type(market), load_scenario(market, preset)
+    agent = AgentSpec(framework, policy, limits=Limits(calls_per_round=200))
+    spec = play_spec(
+        market=market, scenario=scenario, seed=SEED, plan=plan_seats(kind, scenario), agent=agent, folder=folder
+    )
+    played = await play_episode(spec)
+    with open_trace(played.path) as trace:
+        about = trace.manifest.about
+        accepted = [
+            (event["tool"], event["arguments"])
+            for event in trace.decoded()
+            if event["event"] == "tool_called" and event["seat"] in played.agents and _is_accepted(event)
+        ]
+        return Played(accepted, str(about["outcome_digest"]), moves(played.path))
+
+
+def _is_accepted(event: Mapping[str, Any]) -> bool:
+    return event["kind"] == "action" and event["status"] == "ok"
+
+
+@pytest.mark.network
+@pytest.mark.parametrize(("market", "framework"), list(_cases()))
+async def test_the_same_policy_makes_the_same_market_through_every_framework(
+    market: str, framework: str, tmp_path: Path
+) -> None:
+    inside = await _play(market, "policy", tmp_path / "inside")
+    seated = await _play(market, framework, tmp_path / "seated")
+    assert seated.accepted == inside.accepted
+    assert seated.outcome == inside.outcome
+    assert seated.moves == inside.moves
+    assert inside.accepted

@@ -12,8 +12,8 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
 
+from tradefair.agents.graphs.player import GraphPlayer
 from tradefair.agents.options import GraphOptions
-from tradefair.agents.player import GraphPlayer
 from tradefair.agents.requests import find_request
 from tradefair.agents.round_calls import Call
 from tradefair.agents.rounds import RoundLimits, find_view, unfenced

@@ -9,8 +9,8 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 from tests.calling import blank_view
 
-from tradefair.agents.lessons import Lesson, TrialReflection, read_lesson, read_reflection
-from tradefair.agents.plan import Plan
+from tradefair.agents.graphs.lessons import Lesson, TrialReflection, read_lesson, read_reflection
+from tradefair.agents.graphs.plan import Plan
 from tradefair.agents.requests import read_answer, show_request
 from tradefair.agents.rounds import find_view, show_view, unfenced
 from tradefair.contract import HarnessFailure, Policy, ToolAnswer, ToolCall, Turns, TurnView

@@ -14,9 +14,9 @@ import orjson
 from tests.waiting import LONG
 
 from tradefair.recording.exchange import Exchange
-from tradefair.recording.http import Recorder, serve
-from tradefair.recording.http_heads import upstream_of
-from tradefair.recording.http_sessions import Sessions
+from tradefair.recording.http.heads import upstream_of
+from tradefair.recording.http.proxy import Recorder, serve
+from tradefair.recording.http.sessions import Sessions
 from tradefair.recording.redact import Redactor
 
 Answer = Callable[[bytes, asyncio.StreamWriter], Awaitable[None]]

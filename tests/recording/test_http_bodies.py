@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradefair.recording.http_bodies import Body
+from tradefair.recording.http.bodies import Body
 from tradefair.recording.messages import MAX_MESSAGE, Unread
 
 STREAM = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tradefair.contract.errors import ScenarioError
-from tradefair.recording.http_heads import Refused, rewritten, upstream_of
+from tradefair.recording.http.heads import Refused, rewritten, upstream_of
 
 UPSTREAM = upstream_of("https://api.example.org/v1/tools?key=abc")
 

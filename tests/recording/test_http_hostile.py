@@ -8,9 +8,9 @@ from pathlib import Path
 from tests.recording.test_http_bytes import CASES
 
 from tradefair.recording.exchange import Exchange
-from tradefair.recording.http_heads import Refused, upstream_of
-from tradefair.recording.http_parsing import Answers, Request
-from tradefair.recording.http_sessions import Sessions
+from tradefair.recording.http.heads import Refused, upstream_of
+from tradefair.recording.http.parsing import Answers, Request
+from tradefair.recording.http.sessions import Sessions
 from tradefair.recording.redact import Redactor
 
 UPSTREAM = upstream_of("http://h/mcp")

@@ -13,8 +13,8 @@ import pytest
 from tests.recording.http_kit import Scripted, call, events, listening, recorded, rows
 from tests.waiting import LONG
 
-from tradefair.recording import http_sessions
-from tradefair.recording.http_sessions import CLIENT_INFO
+from tradefair.recording.http import sessions as http_sessions
+from tradefair.recording.http.sessions import CLIENT_INFO
 
 BEGIN = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"clientInfo": {"name": "desk", "version": "2"}}}
 

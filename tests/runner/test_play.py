@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import JsonValue
 from tests.calling import moves
 from tests.play_specs import play_spec, preset_spec
+from tests.waiting import SOON
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import run as tradefair
-from tradefair.contract import HarnessFailure, PolicySpec, ScenarioError, ToolCall, TradefairError, Turns, TurnView
+from tradefair.contract import (
+    Brief,
+    Draw,
+    HarnessFailure,
+    PolicySpec,
+    ScenarioError,
+    ToolCall,
+    TradefairError,
+    Turns,
+    TurnView,
+)
 from tradefair.contract.chain import canonical, digest
-from tradefair.contract.kernel.players import Limits, Seating
+from tradefair.contract.kernel.players import Limits, Seating, stand_ins
 from tradefair.evaluation.prove.verify import verify_file
-from tradefair.host.episode.setup import SeatPlan, is_closed, plan_seats, seating_of
-from tradefair.runner.play.agent_spec import AgentSpec
+from tradefair.frameworks.base import SeatConnection, SeatReport
+from tradefair.frameworks.models.endpoint import ModelEndpoint
+from tradefair.frameworks.policy import PolicyAgent
+from tradefair.host.episode.setup import STAND_IN, SeatPlan, is_closed, plan_seats, seating_of
+from tradefair.runner.ledger.replays import Replays
+from tradefair.runner.play.agent_spec import AgentSpec, ReadyAgent, ready
 from tradefair.runner.play.episode_runner import Played, PlaySpec, play_episode
 from tradefair.runner.play.references import (
     play_on_every_seat,
@@ -220,6 +239,126 @@ async def test_a_plan_may_put_an_agent_on_every_seat(tmp_path: Path) -> None:
     assert set(played.reports) == {"P1", "P2"}
 
 
+WRITTEN = "The policy acts as before: it learns nothing from an episode."
+
+
+def spec_of(folder: Path, framework: str = "reflection") -> PlaySpec:
+    scenario = load_scenario("double_auction", "smoke")
+    agent = AgentSpec(framework, "policy:zip")
+    plan = SeatPlan({"B1": "agent", "B2": "truthful", "S1": "truthful", "S2": "truthful"})
+    return play_spec("double_auction", scenario, 7, plan, agent, folder)
+
+
+async def test_each_trial_is_opened_by_what_was_written_after_the_earlier_ones(tmp_path: Path) -> None:
+    carried: list[tuple[str, ...] | None] = []
+
+    async def play(spec: PlaySpec, number: int) -> Summary:
+        carried.append(spec.agent.spec.trials)
+        return summarise(await play_episode(spec), {})
+
+    trials = await play_trials(spec_of(tmp_path), 3, play)
+    assert carried == [(), (WRITTEN,), (WRITTEN, WRITTEN)]
+    assert trials.written == [WRITTEN] * 3
+    assert trials.spec.agent.spec.label == "reflection+trials/policy:zip"
+    assert trials.exit_code == 0
+    assert len({summary.played.path for summary in trials.summaries}) == 3
+    with open_trace(trials.summaries[-1].played.path) as trace:
+        assert trace.manifest.core.seed == 7
+        record = trace.seating().players["B1"].agent
+        assert record is not None
+        assert record.trials == digest(canonical([WRITTEN, WRITTEN]))
+        notes = list(trace.agent_events())
+    assert [note["trial"] for note in notes if note["kind"] == "trial_reflection"] == [3]
+    report = next(note for note in notes if note["kind"] == "seat_report")
+    assert report["replies"] == sum(note["kind"] == "model_call" for note in notes)
+    assert trials.to_json()["trials"][0]["written"] == WRITTEN
+
+
+async def test_an_agent_without_trials_writes_nothing(tmp_path: Path) -> None:
+    played = await play_episode(spec_of(tmp_path))
+    assert written_after(played.path, "B1") == ""
+
+
+async def test_trials_are_for_one_reflecting_seat(tmp_path: Path) -> None:
+    async def play(spec: PlaySpec, number: int) -> Summary:
+        raise AssertionError("nothing may be played")
+
+    with pytest.raises(ScenarioError, match="for --agent reflection, not for react"):
+        await play_trials(spec_of(tmp_path, "react"), 2, play)
+    two = replace(spec_of(tmp_path), plan=SeatPlan({"B1": "agent", "B2": "agent"}))
+    with pytest.raises(ScenarioError, match="one agent's seat"):
+        await play_trials(two, 2, play)
+
+
+async def test_a_failing_provider_ends_the_trials_and_says_which_one(tmp_path: Path) -> None:
+    async def play(spec: PlaySpec, number: int) -> Summary:
+        raise HarnessFailure("the provider is gone")
+
+    with pytest.raises(HarnessFailure, match="trial 1 of 2: the provider is gone"):
+        await play_trials(spec_of(tmp_path), 2, play)
+
+
+HIDING = ("hidden_cost", "models")
+SHORT = {"rounds": 3}
+
+
+def play(market: str, preset: str, agent: AgentSpec, folder: Path, **more: Any) -> Played:
+    asked: dict[str, Any] = {"seed": 1, **more}
+    return asyncio.run(play_episode(preset_spec(market, preset, agent, folder, **asked)))
+
+
+@pytest.mark.parametrize("preset", HIDING)
+def test_what_stands_in_where_a_scenario_hides_something_needs_none_of_it(preset: str) -> None:
+    kind = market_type("pricing")
+    named = stand_ins(kind, load_scenario("pricing", preset))
+    assert named
+    assert not any(kind.policies[name].knows_hidden(load_scenario("pricing", preset)) for name in named)
+    assert set(named) < set(stand_ins(kind, load_scenario("pricing", "textbook")))
+
+
+def test_a_stand_in_for_another_agents_seat_is_told_nothing(tmp_path: Path) -> None:
+    agent = AgentSpec("policy", "policy:prober")
+    played = play("pricing", "models", agent, tmp_path, settings=SHORT, agents=["F1"], others=STAND_IN)
+    with open_trace(played.path) as trace:
+        assert trace.seating().privileged == frozenset()
+
+
+@pytest.mark.parametrize("preset", HIDING)
+def test_a_policy_that_must_be_told_is_refused_behind_a_models_interface(preset: str, tmp_path: Path) -> None:
+    agent, scenario = AgentSpec("react", "policy:best_reply"), load_scenario("pricing", preset, SHORT)
+    with pytest.raises(ScenarioError, match=rf"best_reply has to know what pricing/{preset} hides"):
+        ready(market_type("pricing"), agent, {"F1": "firm"}, scenario=scenario)
+    # Nor where whoever made it ready did not say what it would play.
+    with pytest.raises(ScenarioError, match="has to know what"):
+        play("pricing", preset, agent, tmp_path / "runs", settings=SHORT, agents=["F1"], others=STAND_IN)
+
+
+def test_the_same_policy_plays_over_mcp_where_all_is_published(tmp_path: Path) -> None:
+    played = play("pricing", "smoke", AgentSpec("react", "policy:best_reply"), tmp_path)
+    assert played.end_reason == "terminated:rounds_completed"
+
+
+def test_under_the_free_clock_the_book_ticks_while_an_agent_sits_there(tmp_path: Path) -> None:
+    timing: dict[str, JsonValue] = {"timing": {"free_tick_s": 2 * SOON}, "periods": 1, "sweeps": 3}
+    played = play("order_book", "live", AgentSpec("react", "policy:zip"), tmp_path, settings=timing)
+    assert played.end_reason.startswith("terminated:")
+
+
+@pytest.mark.parametrize("preset", [*HIDING, "textbook"])
+def test_a_trace_with_a_policy_that_was_told_is_reproduced(preset: str, tmp_path: Path) -> None:
+    agent = AgentSpec("policy", "policy:best_reply")
+    played = play("pricing", preset, agent, tmp_path, settings=SHORT, others="matcher")
+    with open_trace(played.path) as trace:
+        assert bool(trace.seating().privileged) == (preset in HIDING)
+    assert verify_file(played.path).verdict == "reproduced"
+
+
+def test_a_reference_that_is_told_the_law_of_its_rival_is_told_it_in_replays_too(tmp_path: Path) -> None:
+    played = play("pricing", "duel", AgentSpec("policy", "policy:planner"), tmp_path, seed=4)
+    replays = Replays(played.path)
+    assert replays.whole("F1", "planner") == replays.original("F1") > replays.whole("F1", "best_reply")
+
+
 KIND, SCENARIO = market_type("teaching"), load_scenario("teaching", "pie")
 
 
@@ -288,60 +427,77 @@ async def test_a_policy_that_fails_leaves_the_events_up_to_its_failure(
     assert verify_file(played.path).sound
 
 
-WRITTEN = "The policy acts as before: it learns nothing from an episode."
+_RUNNER = Path(__file__).parents[2] / "frameworks" / "tradefair" / "runner"
+_READERS = ("load_framework", "parse_model", "parse_window", "Faults.parse", "Recording")
 
 
-def spec_of(folder: Path, framework: str = "reflection") -> PlaySpec:
-    scenario = load_scenario("double_auction", "smoke")
-    agent = AgentSpec(framework, "policy:zip")
-    plan = SeatPlan({"B1": "agent", "B2": "truthful", "S1": "truthful", "S2": "truthful"})
-    return play_spec("double_auction", scenario, 7, plan, agent, folder)
+def readings(sources: Mapping[str, str]) -> list[str]:
+    """Where an agent's options are read, as `module: function`, outside the module that may."""
+    return [
+        f"{name}: {called}"
+        for name, source in sources.items()
+        if name != "agent_spec.py"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call) and (called := ast.unparse(node.func)) in _READERS
+    ]
 
 
-async def test_each_trial_is_opened_by_what_was_written_after_the_earlier_ones(tmp_path: Path) -> None:
-    carried: list[tuple[str, ...] | None] = []
-
-    async def play(spec: PlaySpec, number: int) -> Summary:
-        carried.append(spec.agent.spec.trials)
-        return summarise(await play_episode(spec), {})
-
-    trials = await play_trials(spec_of(tmp_path), 3, play)
-    assert carried == [(), (WRITTEN,), (WRITTEN, WRITTEN)]
-    assert trials.written == [WRITTEN] * 3
-    assert trials.spec.agent.spec.label == "reflection+trials/policy:zip"
-    assert trials.exit_code == 0
-    assert len({summary.played.path for summary in trials.summaries}) == 3
-    with open_trace(trials.summaries[-1].played.path) as trace:
-        assert trace.manifest.core.seed == 7
-        record = trace.seating().players["B1"].agent
-        assert record is not None
-        assert record.trials == digest(canonical([WRITTEN, WRITTEN]))
-        notes = list(trace.agent_events())
-    assert [note["trial"] for note in notes if note["kind"] == "trial_reflection"] == [3]
-    report = next(note for note in notes if note["kind"] == "seat_report")
-    assert report["replies"] == sum(note["kind"] == "model_call" for note in notes)
-    assert trials.to_json()["trials"][0]["written"] == WRITTEN
+def test_an_agents_options_are_read_in_one_module_of_the_runner() -> None:
+    sources = {path.name: path.read_text(encoding="utf-8") for path in _RUNNER.rglob("*.py")}
+    assert len(sources) > 30
+    assert readings(sources) == []
 
 
-async def test_an_agent_without_trials_writes_nothing(tmp_path: Path) -> None:
-    played = await play_episode(spec_of(tmp_path))
-    assert written_after(played.path, "B1") == ""
+def test_a_second_reader_would_be_noticed() -> None:
+    planted = "def play(agent):\n    return Faults.parse(agent.faults), load_framework(agent.framework)()\n"
+    assert sorted(readings({"agent_spec.py": planted, "seating.py": planted})) == [
+        "seating.py: Faults.parse",
+        "seating.py: load_framework",
+    ]
 
 
-async def test_trials_are_for_one_reflecting_seat(tmp_path: Path) -> None:
-    async def play(spec: PlaySpec, number: int) -> Summary:
-        raise AssertionError("nothing may be played")
+def test_a_ready_agent_holds_what_its_options_say(tmp_path: Path) -> None:
+    kind = market_type("teaching")
+    spec = AgentSpec("react", "policy:half", window="last_results(k=3)", faults="429@3", timeout_s=70)
+    agent = ready(kind, spec, {"P1": "eater"})
+    assert agent.endpoint is not None
+    assert (agent.endpoint.kind, agent.endpoint.model, agent.endpoint.timeout_s) == ("policy", "half", 70)
+    assert agent.window is not None
+    assert agent.window.label == "last_results(k=3)"
+    assert agent.faults is not None
+    assert agent.faults.at(3) is not None
+    assert agent.recording is None
+    assert agent.make("P1") is not agent.make("P1")
+    with pytest.raises(ScenarioError, match="no terminal to ask on"):
+        ready(kind, AgentSpec("react", "policy:half", approve=True), {"P1": "eater"})
 
-    with pytest.raises(ScenarioError, match="for --agent reflection, not for react"):
-        await play_trials(spec_of(tmp_path, "react"), 2, play)
-    two = replace(spec_of(tmp_path), plan=SeatPlan({"B1": "agent", "B2": "agent"}))
-    with pytest.raises(ScenarioError, match="one agent's seat"):
-        await play_trials(two, 2, play)
 
+async def test_an_agent_of_ones_own_plays_a_seat(tmp_path: Path) -> None:
+    kind = market_type("teaching")
+    scripted = preset_spec("teaching", "pie", AgentSpec("policy", "policy:half"), tmp_path)
+    made: list[str] = []
 
-async def test_a_failing_provider_ends_the_trials_and_says_which_one(tmp_path: Path) -> None:
-    async def play(spec: PlaySpec, number: int) -> Summary:
-        raise HarnessFailure("the provider is gone")
+    class Own:
+        """Plays the market's policy over its connection, without a model that the runner knows of."""
 
-    with pytest.raises(HarnessFailure, match="trial 1 of 2: the provider is gone"):
-        await play_trials(spec_of(tmp_path), 2, play)
+        name = "own"
+
+        def __init__(self, seat: str) -> None:
+            made.append(seat)
+
+        async def play(
+            self, seat: SeatConnection, model: ModelEndpoint | None, brief: Brief, limits: Limits
+        ) -> SeatReport:
+            assert model is None
+            policy = ready(kind, AgentSpec("react", "policy:half"), {"P1": "eater"}).endpoint
+            assert policy is not None
+            scripted_half = kind.policies["half"].make({}, Draw.of(0, "P1"))
+            return await PolicyAgent().play(seat, policy.with_policy(scripted_half), brief, limits)
+
+    agent = ReadyAgent(AgentSpec("own"), make=Own)
+    played = await play_episode(replace(scripted, agent=agent))
+    assert made == played.agents
+    assert verify_file(played.path).verdict == "reproduced"
+    with open_trace(played.path) as own:
+        assert own.seating().labels["P1"] == "own"
+    assert moves(played.path) == moves((await play_episode(scripted)).path)

@@ -13,7 +13,8 @@ from tests.testing.foreign import SCENARIO, BoxType, MintsMoney
 from tradefair.catalog import market_listing
 from tradefair.catalog.listing import LISTING
 from tradefair.cli import run
-from tradefair.testing import CHECKS, check_command, declarations
+from tradefair.testing import CHECKS, check_command
+from tradefair.testing.checks import declarations
 
 QUICK = ["--only", "conservation", "--only", "keeps_the_protocol"]
 

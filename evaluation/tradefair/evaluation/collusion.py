@@ -15,6 +15,7 @@ from pydantic import BaseModel, JsonValue
 
 from tradefair.contract import Market, Scenario, SeatId, TradefairError
 from tradefair.evaluation.progress import Progress
+from tradefair.evaluation.wings import of_wing
 from tradefair.tracestore import Trace
 
 MIN_EPISODES = 8
@@ -87,8 +88,12 @@ class CollusionFound(NamedTuple):
 class CollusionMeasures(NamedTuple):
     """How a market answers: `options` of the command that mean something to it, and the measures themselves.
 
-    `measure` raises TraceError where no episode is left to look at.
+    `measure` is a function or its name for `of_wing`; it raises TraceError where no episode is left to look at.
     """
 
     options: frozenset[str]
-    measure: Callable[[CollusionAsked], CollusionFound]
+    measure: Callable[[CollusionAsked], CollusionFound] | str
+
+    def found(self, asked: CollusionAsked) -> CollusionFound:
+        """The market's report. Raises what `measure` raises, TradefairError where the wing *studies* is not here."""
+        return (of_wing(self.measure) if isinstance(self.measure, str) else self.measure)(asked)

@@ -17,8 +17,8 @@ from tradefair.contract import TraceError
 from tradefair.contract.foreign import FOREIGN_MARKET, IMPORTED, RECORDED
 from tradefair.contract.kernel.event import ManifestCore
 from tradefair.contract.text import clean_line
-from tradefair.evaluation.foreign.interchange.shapes import mapping, sequence
 from tradefair.evaluation.outcome import Outcome
+from tradefair.evaluation.read.objects import mapping, sequence
 from tradefair.tracestore import Trace
 
 _MAX_NAME, _MAX_TOOLS, _MAX_LEFT_OUT = 200, 5_000, 100

@@ -23,12 +23,12 @@ from tradefair.frameworks.seat_clock import SeatClock, open_bridge
 # For type checkers only: importing these loads langgraph and langchain.
 if TYPE_CHECKING:
     from tradefair.agents.asking import Asked
-    from tradefair.agents.player import GraphPlayer
+    from tradefair.agents.graphs.player import GraphPlayer
 
 GRAPHS: Mapping[str, str] = {
-    "react": "tradefair.agents.react:React",
-    "reflection": "tradefair.agents.reflection:Reflection",
-    "plan_and_act": "tradefair.agents.plan_and_act:PlanAndAct",
+    "react": "tradefair.agents.graphs.react:React",
+    "reflection": "tradefair.agents.graphs.reflection:Reflection",
+    "plan_and_act": "tradefair.agents.graphs.plan_and_act:PlanAndAct",
 }
 """Name -> "module:attribute" of a `GraphPlayer`.
 

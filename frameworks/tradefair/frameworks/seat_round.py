@@ -20,7 +20,7 @@ from tradefair.agents.round_calls import Call, execute_calls
 from tradefair.agents.rounds import NUDGE, NextTurn, Note, RoundEnd, RoundLimits, goes_on
 from tradefair.contract import HarnessFailure, TurnView
 
-# As in the graphs (`agents/acting.py`): frameworks are compared under the same limits.
+# As in the graphs (`agents/graphs/acting.py`): frameworks are compared under the same limits.
 MAX_THOUGHTS = 3
 """Replies without a call in a row that give a round up; the one before the last is nudged."""
 

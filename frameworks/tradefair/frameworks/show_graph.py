@@ -24,7 +24,7 @@ def show_graph(name: str, png: Path | None, approve: bool) -> None:
 
     from langgraph.checkpoint.memory import InMemorySaver
 
-    from tradefair.agents.drawing import to_mermaid, write_png
+    from tradefair.agents.graphs.drawing import to_mermaid, write_png
 
     graph = find(GRAPHS, name, "graph").build_graph(InMemorySaver() if approve else None)
     if png is None:

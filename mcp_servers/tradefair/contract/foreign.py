@@ -41,7 +41,7 @@ CANCELLED = {"code": "cancelled", "message": "the client has called it off", "hi
 
 
 class Stored(NamedTuple):
-    """One event to be stored, of the shape of `contract.records.Record`."""
+    """One event to be stored, of the shape of `contract.kernel.records.Record`."""
 
     seq: int
     body: bytes

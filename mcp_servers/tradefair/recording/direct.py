@@ -117,10 +117,10 @@ def over_http(wish: Wish) -> int:
     from tradefair.recording.redact import Redactor
 
     try:
-        from tradefair.recording.http import run_http
+        from tradefair.recording.http.proxy import run_http
     except ImportError as error:
         raise ScenarioError(f"record --url needs the package {error.name}, which is not installed") from None
-    from tradefair.recording.http_heads import upstream_of
+    from tradefair.recording.http.heads import upstream_of
 
     upstream = upstream_of(wish.url)
     first = Redactor(wish.redact, wish.redact_fields)

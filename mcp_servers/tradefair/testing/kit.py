@@ -9,9 +9,9 @@ from typing import NamedTuple
 from tradefair.contract import MarketType, Scenario
 from tradefair.testing.authors_code import collected
 from tradefair.testing.bench import Bench, Failure
-from tradefair.testing.bounds_checks import bounds_refuse_nothing
-from tradefair.testing.call_keys import call_keys
-from tradefair.testing.declarations import (
+from tradefair.testing.checks.argument_bounds import bounds_refuse_nothing
+from tradefair.testing.checks.call_keys import call_keys
+from tradefair.testing.checks.declarations import (
     errors_are_declared,
     keeps_the_protocol,
     listing_is_current,
@@ -19,10 +19,9 @@ from tradefair.testing.declarations import (
     presets_play,
     tools_take_no_seat,
 )
-from tradefair.testing.interference import non_interference
-from tradefair.testing.playthrough import Service
-from tradefair.testing.processes import determinism
-from tradefair.testing.rules_checks import (
+from tradefair.testing.checks.interference import non_interference
+from tradefair.testing.checks.processes import determinism
+from tradefair.testing.checks.pure_rules import (
     conservation,
     default_results_are_small,
     open_actions_are_taken,
@@ -31,11 +30,12 @@ from tradefair.testing.rules_checks import (
     refusals_change_nothing,
     replay_is_identical,
 )
-from tradefair.testing.schemas import schemas_are_plain
+from tradefair.testing.checks.schemas import schemas_are_plain
+from tradefair.testing.checks.sources import rules_are_pure
+from tradefair.testing.checks.tampering import conservation_can_fail
+from tradefair.testing.checks.worlds import arrival_leaves_no_mark, closures_tell_nothing, digest_sees_everything
+from tradefair.testing.playthrough import Service
 from tradefair.testing.snapshot import schema_snapshot
-from tradefair.testing.sources import rules_are_pure
-from tradefair.testing.tampering import conservation_can_fail
-from tradefair.testing.worlds import arrival_leaves_no_mark, closures_tell_nothing, digest_sees_everything
 
 
 class Check(NamedTuple):

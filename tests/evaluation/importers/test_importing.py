@@ -23,10 +23,10 @@ from tradefair.evaluation.foreign.importers.importing import import_files
 from tradefair.evaluation.foreign.importers.items import EVERYBODY, Answer, Call, Fact, Item, Reader, Said, Tallied
 from tradefair.evaluation.foreign.importers.run_report import FileReport
 from tradefair.evaluation.foreign.importers.source import Head, Source
-from tradefair.evaluation.foreign.interchange.shapes import mapping
 from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.evaluation.modes.diagnosis import Diagnosis
 from tradefair.evaluation.prove.verify import verify_file
+from tradefair.evaluation.read.objects import mapping
 from tradefair.recording.redact import Redactor
 from tradefair.tracestore import open_trace
 

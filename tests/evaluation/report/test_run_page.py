@@ -17,10 +17,10 @@ from tests.evaluation.report.playing import HOSTILE_TEXT
 
 from tradefair.cli import run
 from tradefair.contract import ScenarioError
-from tradefair.evaluation.foreign.run_page import asked_of
 from tradefair.evaluation.report import build, build_report, episode_page
 from tradefair.evaluation.report.build import MAX_RUNS, MAX_TRACES, check_count
 from tradefair.evaluation.report.page_data import Packed
+from tradefair.evaluation.report.runs import asked_of
 
 SHAPES: list[dict[str, Any]] = [
     {"source": [1]}, {"tools": {"x": 1}}, {"tools": [1, {"name": []}]}, {"source": {"left_out": [1], "run": {}}},

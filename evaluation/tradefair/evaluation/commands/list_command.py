@@ -50,7 +50,7 @@ def list_traces(
         raise typer.BadParameter(unknown("column", column, ORDERS))
     found = Folder(folder)
     if map_file is not None:
-        from tradefair.evaluation.foreign.run_page import asked_of
+        from tradefair.evaluation.report.runs import asked_of
 
         found.foreign = asked_of(map_file).map
     index = Index(found, cache_folder())

@@ -30,13 +30,11 @@ from tradefair.evaluation.verdict.verdict import (
     Trouble,
     Verdict,
 )
-from tradefair.evaluation.verdict.words import check, effort, fitted, total
+from tradefair.evaluation.verdict.words import RESULTS, check, effort, fitted, told_at, total
 from tradefair.tracestore import Trace
 from tradefair.tracestore.locks import held
 
 HOLDS = "chain holds; not re-executable: no rules"
-RESULTS = {False: "failed", True: "passed", None: "without a result"}
-"""What a source says of a run."""
 _HELD = frozenset({"intact", "foreign"})
 _MAX_CASES, _MAX_TOOLS = 20, 100
 _NO_MAP = "what each action should rest on: a draft for you to correct"
@@ -211,12 +209,6 @@ def _found(run: ForeignRun) -> str:
         return f"Nothing was found: {number(run.checked)} rules and modes were checked{unchecked}."
     text = count(run.raised, "finding")
     return f"{text}; first, {told_at(run.found[0])}" if run.found else f"{text}: {', '.join(run.rules)}."
-
-
-def told_at(found: FoundAt) -> str:
-    """A case behind its place: "step 12, map.confirm: …"."""
-    at = f"step {found.step}" if found.step else f"event {found.seq}"
-    return f"{at}, {name(found.rule)}: {found.because.rstrip('.')}."
 
 
 def _holds(verdict: Verdict) -> str:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
 from tradefair.contract import ScenarioError
-from tradefair.evaluation.evaluator import Evaluator
 from tradefair.evaluation.foreign.audit.map_file import load_map
 from tradefair.evaluation.foreign.audit.mapped import MapEvaluator
 from tradefair.evaluation.foreign.audit.rates import ANY, Label, Raised, Rates, labels_in, rates_of
 from tradefair.evaluation.foreign.audit.run import RuleCase
 from tradefair.evaluation.foreign.audit.show_audit import HEADS, rate_row
-from tradefair.evaluation.foreign.interchange.shapes import mapping
 from tradefair.evaluation.modes.diagnosis import Diagnosis
 from tradefair.evaluation.origins import origin_of, tools_of
+from tradefair.evaluation.read.objects import mapping
 from tradefair.evaluation.report.events import EventColumns
 from tradefair.evaluation.report.packing import BUDGET, Row, fitting_limit, pack_texts
 from tradefair.evaluation.report.page_data import EpisodePage, ForeignPage, Packed, TablePage, ToolUse
@@ -28,23 +27,13 @@ from tradefair.evaluation.verdict.verdict import ForeignRun
 from tradefair.tracestore import Trace
 
 
-class Asked(NamedTuple):
-    """What foreign runs are held against: a map, and a person's labels (passed or not) by run id."""
-
-    map: Evaluator | None = None
-    labels: Mapping[str, bool] = {}
-
-
-NOTHING_ASKED = Asked()
-
-
-def asked_of(map_file: Path | None, labels: Path | None = None) -> Asked:
+def map_and_labels(map_file: Path | None, labels: Path | None) -> tuple[MapEvaluator | None, dict[str, bool]]:
     """A map and labels from their files. Raises ScenarioError, also for a line of labels that is none."""
     known, problems = labels_in(labels) if labels else ({}, [])
     if problems:
         raise ScenarioError(problems[0])
     evaluator = MapEvaluator(load_map(map_file)) if map_file else None
-    return Asked(evaluator, {name: label.passed for name, label in known.items()})
+    return evaluator, {name: label.passed for name, label in known.items()}
 
 
 def rates_of_runs(episodes: Sequence[EpisodePage]) -> dict[str, Any]:

@@ -17,8 +17,6 @@ from tradefair.contract.text import clean_line
 from tradefair.evaluation.charts import ledger_chart
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of, fields_for
 from tradefair.evaluation.figures import Figure, common_figures, figures_of
-from tradefair.evaluation.foreign.of_runs import labelled
-from tradefair.evaluation.foreign.run_page import NOTHING_ASKED, Asked, foreign_page, pack_said, rates_of_runs
 from tradefair.evaluation.judge.evaluate import Evaluation, charts_of, diagnose, evaluate, tables_of
 from tradefair.evaluation.judge.population import Populations
 from tradefair.evaluation.ledger import Ledger, LedgerTurn
@@ -47,12 +45,14 @@ from tradefair.evaluation.report.page_data import (
     Verification,
 )
 from tradefair.evaluation.report.pair import pair_page
+from tradefair.evaluation.report.runs import NOTHING_ASKED, Asked
 from tradefair.evaluation.report.transcript import transcript_of
 from tradefair.evaluation.verdict.beside import references_beside
 from tradefair.evaluation.verdict.findings_text import asides_text, told_text
 from tradefair.evaluation.verdict.ledger_text import ledger_rows, ledger_table, lines_of, place_text, tools_text
 from tradefair.evaluation.verdict.of_trace import verdict_of
 from tradefair.evaluation.verdict.series import verdict_of_series
+from tradefair.evaluation.wings import of_wing
 from tradefair.tracestore import Trace, open_trace
 
 # Larger pages are what `tradefair view` is for: there every trace has a page of its own.
@@ -149,7 +149,7 @@ def build_report(
         pair=pair_page(paths[0], paths[1]) if compare else None,
         boards=boards.pages,
         rated=boards.rated,
-        **rates_of_runs([episode for episode in episodes if foreign and told]),
+        **_rates(episodes if foreign and told else []),
     )
     return Report(html_page(data), data)
 
@@ -186,6 +186,11 @@ def check_count(paths: Sequence[str | Path]) -> None:
         most = MAX_RUNS
     if len(paths) > most:
         raise ScenarioError(f"{len(paths)} traces are too many for one page (at most {most}); see tradefair view")
+
+
+def _rates(runs: Sequence[EpisodePage]) -> dict[str, Any]:
+    """`rates` and `rates_note` of a page of several foreign runs."""
+    return of_wing("foreign.run_page:rates_of_runs")(runs) if runs else {}
 
 
 def _is_run(path: str | Path) -> bool:
@@ -262,7 +267,8 @@ def _episode(
     problems = _problems([*told, *((None, text) for text in (broken, undrawn, *counted.findings))])
     references = references_beside(trace.path)
     verdict = verdict_of(trace, evaluation=evaluation, counted=counted, check=checked, references=references)
-    verdict = labelled(verdict, asked.labels.get(verdict.foreign.run) if verdict.foreign else None)
+    if verdict.foreign is not None and verdict.foreign.run in asked.labels:
+        verdict = of_wing("foreign.of_runs:labelled")(verdict, asked.labels[verdict.foreign.run])
     return EpisodePage(
         # Next steps are commands with the path of the trace, and a page is handed on.
         verdict=verdict.model_copy(update={"next": ()}),
@@ -295,11 +301,13 @@ def _episode(
         audit=seen.tools,
         problems=problems,
         events=events.packed(),
-        bodies=pack_said(trace, events, budget=budget) if foreign else pack_bodies(trace, events),
+        bodies=of_wing("foreign.run_page:pack_said")(trace, events, budget=budget)
+        if foreign
+        else pack_bodies(trace, events),
         notes=notes.packed(),
         note_bodies=pack_notes(trace, notes),
         transcript=pack_json(transcript_of(trace, agent_seats(seating), events=events)),
-        foreign=foreign_page(trace, events) if foreign else None,
+        foreign=of_wing("foreign.run_page:foreign_page")(trace, events) if foreign else None,
         ledgers=[_ledger(core, seat, ledger) for seat, ledger in evaluation.ledgers.items()],
         no_ledger=clean_line(evaluation.no_ledger),
     )

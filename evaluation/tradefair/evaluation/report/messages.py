@@ -15,10 +15,10 @@ from tradefair.cli.terminal import print_json
 from tradefair.contract import SeatError, SeatId, TraceError
 from tradefair.contract.errors import unknown
 from tradefair.contract.text import clean, clean_line
-from tradefair.evaluation.foreign.run_page import said_in
 from tradefair.evaluation.origins import is_foreign
 from tradefair.evaluation.report.events import read_events
 from tradefair.evaluation.report.transcript import Message, SeatTranscript, transcript_of
+from tradefair.evaluation.wings import of_wing
 from tradefair.tracestore import Trace, open_trace
 
 # Columns before a message: who says it.
@@ -59,7 +59,7 @@ def _show_run(trace: Trace, path: Path, seat: SeatId | None, as_json: bool) -> N
     """The steps of a run that no rules have made, of one seat or of all: who said what, calls with their answers."""
     columns = read_events(trace)
     steps: list[dict[str, Any]] = []
-    for row, (text, answer) in enumerate(said_in(trace, len(columns.seq))):
+    for row, (text, answer) in enumerate(of_wing("foreign.run_page:said_in")(trace, len(columns.seq))):
         words = {name: columns.name(getattr(columns, name), row) for name in (*_WORDS, "event", "tool", "status")}
         if words["event"] in ("message", "tool_called") and seat in (None, words["seat"]):
             step = columns.step[row] if columns.step[row] >= 0 else None

@@ -15,7 +15,6 @@ from tradefair.contract.kernel.players import PERSON, Player, Seating
 from tradefair.contract.text import clean_line
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
 from tradefair.evaluation.figures import figure_of
-from tradefair.evaluation.foreign.of_runs import verdict_of_run
 from tradefair.evaluation.headline import Block, headline_of
 from tradefair.evaluation.judge.evaluate import Evaluation, evaluate_file
 from tradefair.evaluation.judge.reward import reward_metric
@@ -46,6 +45,7 @@ from tradefair.evaluation.verdict.verdict import (
     Verdict,
 )
 from tradefair.evaluation.verdict.words import IDLE, INSTEAD, sentences_of, total, where
+from tradefair.evaluation.wings import of_wing
 from tradefair.tracestore import Trace, is_store, open_trace
 from tradefair.tracestore.locks import held
 
@@ -78,7 +78,8 @@ def verdict_of(
     if outcome is None:
         return _unread(evaluation, reproduced)
     if is_foreign(trace.manifest.core):
-        return verdict_of_run(trace, outcome, evaluation, counted, reproduced, _whole(evaluation, check))
+        of_run = of_wing("foreign.of_runs:verdict_of_run")
+        return of_run(trace, outcome, evaluation, counted, reproduced, _whole(evaluation, check))
     evaluator, seating = evaluator_of(outcome.market), seating_in(trace)
     ledgers = evaluation.ledgers
     read = _Read(

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from tradefair.evaluation.evaluator import evaluator_of
-from tradefair.evaluation.foreign.of_runs import series_of_runs
 from tradefair.evaluation.headline import Block, headline_of
 from tradefair.evaluation.ledger import LedgerSeries, ledger_series
 from tradefair.evaluation.phrases import phrases_for
@@ -38,6 +37,7 @@ from tradefair.evaluation.verdict.words import (
     total,
     where,
 )
+from tradefair.evaluation.wings import of_wing
 
 _DID = {
     "unsound": "the trace is not reproduced",
@@ -70,7 +70,7 @@ def verdict_of_series(verdicts: Sequence[Verdict]) -> Verdict:
         return verdicts[0]
     runs = [verdict.foreign for verdict in verdicts if verdict.foreign]
     if runs and len(runs) == len(verdicts):
-        return series_of_runs(verdicts, runs)
+        return of_wing("foreign.of_runs:series_of_runs")(verdicts, runs)
     rows = [_Row(episode, seat) for episode in verdicts for seat in episode.seats]
     players: dict[tuple[str, str], list[_Row]] = {}
     for row in rows:

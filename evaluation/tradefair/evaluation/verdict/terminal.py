@@ -17,7 +17,6 @@ from tradefair.contract import SeatId
 from tradefair.contract.text import clean_line
 from tradefair.evaluation.evaluator import evaluator_of, fields_for
 from tradefair.evaluation.figures import Group, figure_of, heading_of
-from tradefair.evaluation.foreign.of_runs import RESULTS, told_at
 from tradefair.evaluation.judge.evaluate import Evaluation, relative_numbers, tables_of
 from tradefair.evaluation.judge.reward import reward_metric
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Figure
@@ -30,7 +29,7 @@ from tradefair.evaluation.verdict.amounts import number
 from tradefair.evaluation.verdict.findings_text import findings_text
 from tradefair.evaluation.verdict.ledger_text import show_ledgers
 from tradefair.evaluation.verdict.verdict import ForeignRun, NextStep, Verdict
-from tradefair.evaluation.verdict.words import INSTEAD
+from tradefair.evaluation.verdict.words import INSTEAD, RESULTS, told_at
 
 # Seats in one line.
 _MAX_NAMED = 4

@@ -34,7 +34,16 @@ from tradefair.evaluation.verdict.ledger_text import (
     place_text,
     tools_text,
 )
-from tradefair.evaluation.verdict.verdict import Beside, Effort, Mistake, Reproduced, SeatVerdict, Trouble, Verdict
+from tradefair.evaluation.verdict.verdict import (
+    Beside,
+    Effort,
+    FoundAt,
+    Mistake,
+    Reproduced,
+    SeatVerdict,
+    Trouble,
+    Verdict,
+)
 
 MAX_SENTENCES = 5
 MAX_CHARACTERS = 240
@@ -51,6 +60,8 @@ INSTEAD = frozenset({"unsound", "provider_failed", "never_called", "malformed", 
 """Troubles that stand before the score, or in its place; the others are added to it."""
 IDLE = frozenset({"never_called", "malformed", "unknown_tools", "all_refused"})
 """Troubles after which nothing was played."""
+RESULTS = {False: "failed", True: "passed", None: "without a result"}
+"""What a source says of a run."""
 
 
 def sentences_of(verdict: Verdict) -> tuple[str, ...]:
@@ -473,3 +484,9 @@ def check(reproduced: Reproduced) -> str:
             return f"{events}, not re-executed: these rules are not installed here"
         case _:
             return f"{events} sound, not reproduced"
+
+
+def told_at(found: FoundAt) -> str:
+    """A case behind its place: "step 12, map.confirm: …"."""
+    at = f"step {found.step}" if found.step else f"event {found.seq}"
+    return f"{at}, {name(found.rule)}: {found.because.rstrip('.')}."

@@ -25,7 +25,6 @@ from starlette.types import ASGIApp
 from tradefair.contract import TraceError, TradefairError
 from tradefair.evaluation.compare.comparing import Options, compare_sides
 from tradefair.evaluation.compare.runs import load_files
-from tradefair.evaluation.foreign.run_page import Asked, pack_said
 from tradefair.evaluation.origins import is_foreign
 from tradefair.evaluation.prove.verify import Check, Checker, verify_file
 from tradefair.evaluation.ratings.leaderboards import leaderboards
@@ -38,10 +37,12 @@ from tradefair.evaluation.report.outputs import page_of
 from tradefair.evaluation.report.page import html_page
 from tradefair.evaluation.report.page_data import EpisodePage, Live, PageData
 from tradefair.evaluation.report.pair import pair_page
+from tradefair.evaluation.report.runs import Asked
 from tradefair.evaluation.viewer.folder import Folder, Place
 from tradefair.evaluation.viewer.index import Index, Remembered, cache_folder
 from tradefair.evaluation.viewer.listing import Listing, listing_of
 from tradefair.evaluation.viewer.shield import Shield
+from tradefair.evaluation.wings import of_wing
 from tradefair.tracestore import MAX_TRACES, Trace, is_reference, open_trace
 
 # The list asks for verdicts a few at a time; a request that names thousands would keep the only slow worker busy.
@@ -325,7 +326,7 @@ def _news(place: Place, after: int) -> dict[str, object]:
         trace.freeze()
         columns = read_events(trace, after)
         without_rules = is_foreign(trace.manifest.core)
-        packed = pack_said if without_rules else pack_bodies
+        packed = of_wing("foreign.run_page:pack_said") if without_rules else pack_bodies
         kinds = {columns.name(columns.event, row) for row in range(len(columns.seq))}
         return {
             "events": columns.packed().model_dump(mode="json"),

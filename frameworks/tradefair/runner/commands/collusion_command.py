@@ -75,7 +75,7 @@ def collusion(
         "--probe": probe,
     }
     _check(market, measures, [name for name, is_given in given.items() if is_given])
-    found = measures.measure(
+    found = measures.found(
         CollusionAsked(
             traces=files,
             replayer=PlayedAgain(),

@@ -49,10 +49,10 @@ def report(
     Works from the file system and asks no network. Exit code 1 when a trace does not verify.
     """
     from tradefair.contract import ScenarioError
-    from tradefair.evaluation.foreign.run_page import asked_of
     from tradefair.evaluation.judge.population import Populations
     from tradefair.evaluation.progress import show_progress
     from tradefair.evaluation.report.build import check_count, write_report
+    from tradefair.evaluation.report.runs import asked_of
     from tradefair.tracestore import find_traces
 
     files = [file for path in paths for file in find_traces(path)]

@@ -44,7 +44,7 @@ def view(
         raise typer.BadParameter(f"{address} can be reached by others: add --allow-remote if that is meant")
     with _folder(place) as folder:
         if map_file is not None:
-            from tradefair.evaluation.foreign.run_page import asked_of
+            from tradefair.evaluation.report.runs import asked_of
 
             folder.foreign = asked_of(map_file).map
         _serve(folder, place, port, address, ledger, opened=opened)

@@ -11,14 +11,13 @@ import orjson
 from tradefair.cli.terminal import print_json, say, tell
 from tradefair.contract import TraceError
 from tradefair.evaluation.commands.audit_commands import finish, traces_of
-from tradefair.evaluation.foreign.audit.map_file import load_map
-from tradefair.evaluation.foreign.audit.mapped import MapEvaluator
 from tradefair.evaluation.judge.evaluate import Evaluation, evaluate_file
 from tradefair.evaluation.judge.population import Populations
 from tradefair.evaluation.ledger import Extent
 from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.progress import show_progress
 from tradefair.evaluation.read.whole_files import write_whole
+from tradefair.evaluation.report.runs import asked_of
 from tradefair.evaluation.verdict import terminal
 from tradefair.evaluation.verdict.beside import references_beside
 from tradefair.evaluation.verdict.of_trace import verdict_of, verdict_of_file
@@ -50,7 +49,7 @@ def print_evaluation(
     or shows an agent that never acted.
     """
     populations = Populations([references] if references else [])
-    foreign = None if of is None else MapEvaluator(load_map(of))
+    foreign = asked_of(of).map
     evaluations: list[Evaluation] = []
     places = [place for path in paths for place in traces_of(path)]
     extent = Extent.of(ledger, len(places))

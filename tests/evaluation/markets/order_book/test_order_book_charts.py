@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import orjson
 import pytest
+from pydantic import JsonValue
 from tests.calling import seating
-from tests.evaluation.playing import played, store
+from tests.evaluation.playing import Player, played, played_by, store
 
 from tradefair.catalog import load_scenario
-from tradefair.contract import Chance
+from tradefair.contract import Chance, Draw, Policy, ToolCall, Turns, TurnView
 from tradefair.contract.kernel.core import Core
 from tradefair.evaluation.charts import BarChart, Chart, Line, XYChart
 from tradefair.evaluation.evaluator import evaluator_of
-from tradefair.evaluation.judge.evaluate import charts_of, evaluate
+from tradefair.evaluation.judge.evaluate import charts_of, evaluate, evaluate_file
 from tradefair.evaluation.markets.order_book import charts as charts_module
+from tradefair.evaluation.markets.order_book.modes.detectors import MODES
+from tradefair.evaluation.markets.order_book.modes.play import Game, read_game
+from tradefair.evaluation.markets.order_book.outcomes import (
+    Bubble,
+    OrderBookOutcome,
+    OrderBookSeat,
+    bubble,
+    ledger_violations,
+    relative_to_references,
+    smiths_alpha,
+)
+from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.order_book import MARKET
 from tradefair.tracestore import open_trace
 
@@ -175,3 +188,229 @@ def test_the_ladder_is_the_fullest_book_that_the_seat_could_see_before_it_acted(
     assert shown == fullest
     assert any(marks)
     assert len(shown) >= 2
+
+
+# mode, preset, the seat under test, its policy, the others', changes of the scenario
+SMITH: dict[str, Any] = {"periods": 3}
+ASSET: dict[str, Any] = {"periods": 10, "traders": 6, "one_order": True}
+POSITIVE: list[tuple[str, str, str, str, str, dict[str, Any]]] = [
+    ("loss_trade", "smith", "B1", "loss_maker", "zip", SMITH),
+    ("missed_take", "smith", "B1", "sleeper", "truthful", SMITH),
+    ("dead_quote", "smith", "B1", "sleeper", "zip", SMITH),
+    ("churn", "smith", "B1", "churner", "zip", SMITH),
+    ("paid_up", "smith", "B1", "loss_maker", "zip", SMITH),
+    ("unit_lost_late", "smith", "B2", "anchored", "zip", {}),
+    ("bubble_buy", "asset", "T1", "bubble_buyer", "zi_c", ASSET),
+    ("late_hold", "asset", "T1", "bubble_buyer", "zi_c", ASSET),
+    ("contradicted_analysis", "smith", "B1", "contrary", "zip", SMITH),
+]
+SEEDS = {"unit_lost_late": 1, "late_hold": 1}
+"""Where luck matters; else seed 2."""
+NEGATIVE: list[tuple[str, str, str, str, str, dict[str, Any]]] = [
+    ("loss_trade", "smith", "B1", "gd", "zip", SMITH),
+    ("missed_take", "smith", "B1", "kaplan", "truthful", SMITH),
+    ("dead_quote", "smith", "B1", "zip", "zip", SMITH),
+    ("churn", "smith", "B1", "anchored", "zip", SMITH),
+    ("paid_up", "smith", "B1", "kaplan", "zip", SMITH),
+    ("bubble_buy", "asset", "T1", "fundamentalist", "fundamentalist", ASSET),
+    ("late_hold", "asset", "T1", "hold", "zi_c", ASSET),
+    ("unit_lost_late", "smith", "B1", "kaplan", "zip", SMITH),
+    ("contradicted_analysis", "smith", "B1", "gd", "zip", SMITH),
+]
+
+
+def found(folder: Path, case: tuple[str, str, str, str, str, dict[str, Any]], seed: int = 2) -> Finding:
+    mode, preset, own, policy, others, changes = case
+    return diagnosis(folder, preset, own, policy, others, changes, seed).of_seat(own)[f"order_book.{mode}"]
+
+
+def diagnosis(
+    folder: Path, preset: str, own: str, player: Player, others: str, changes: dict[str, Any], seed: int = 2
+) -> Diagnosis:
+    path = played_by(folder / "game.trace", f"order_book/{preset}", {own: player}, seed, others, **changes, seats={})
+    evaluation = evaluate_file(path)
+    assert evaluation.diagnosis is not None, evaluation.problem
+    assert evaluation.outcome is not None
+    assert evaluation.outcome.findings == []
+    assert evaluation.outcome.market_outcome.priority_violations == 0
+    return evaluation.diagnosis
+
+
+@pytest.mark.parametrize("case", POSITIVE, ids=lambda case: case[0])
+def test_the_control_shows_it(tmp_path: Path, case: Any) -> None:
+    finding = found(tmp_path, case, SEEDS.get(case[0], 2))
+    assert finding.status in ("raised", "condition", "merged"), finding
+    for told in finding.cases:
+        assert len(told.because) <= 160
+
+
+@pytest.mark.parametrize("case", NEGATIVE, ids=lambda case: case[0])
+def test_a_competent_trader_does_not(tmp_path: Path, case: Any) -> None:
+    finding = found(tmp_path, case)
+    assert finding.status in ("clear", "merged") or not finding.count, finding
+
+
+class Asks:
+    """A bundled trader that asks for the chances of many prices before each order, and orders what it would anyway."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+
+    def turn(self, now: TurnView) -> Turns:
+        turns = self._policy.turn(now)
+        call, value = next(turns, None), 0
+        while call is not None:
+            if call.tool == "submit_order":
+                own = cast("int", call.arguments["price"])
+                prices: list[JsonValue] = [*sorted({max(1, value * part // 20) for part in range(8, 20)} - {own}), own]
+                yield ToolCall("estimate_fill", {"side": "buy", "prices": prices})
+            answer = yield call
+            if call.tool == "view_my_account":
+                value = answer.data["next_unit_value"] or 0
+            try:
+                call = turns.send(answer)
+            except StopIteration:
+                return
+
+
+@pytest.mark.parametrize("seed", range(1, 4))
+@pytest.mark.parametrize("policy", ["kaplan", "gd"])
+def test_who_acts_on_chances_or_takes_what_stands_contradicts_no_estimate(
+    tmp_path: Path, policy: str, seed: int
+) -> None:
+    asks = Asks(MARKET.policies[policy].make({}, Draw.of(seed, "B1")))
+    told = diagnosis(tmp_path, "smith", "B1", asks.turn, "zip", {}, seed).of_seat("B1")
+    asked = told["order_book.contradicted_analysis"]
+    assert asked.of > 5
+    assert asked.count == 0
+
+
+def test_every_mode_has_a_control() -> None:
+    assert {case[0] for case in POSITIVE} == set(MODES.rows)
+
+
+def test_orders_without_a_look_at_the_book_lack_their_evidence(tmp_path: Path) -> None:
+    blind = diagnosis(tmp_path, "smith", "B1", "blind", "zip", {"periods": 2}).of_seat("B1")
+    assert blind["missing_evidence"].raised
+    assert blind["missing_evidence"].cases[0].because.startswith("round 1: submit_order")
+    sound = diagnosis(tmp_path, "smith", "B1", "gd", "zip", {"periods": 2}).of_seat("B1")
+    assert [sound[name].status for name in ("missing_evidence", "refused_calls", "unit_mistake")] == ["clear"] * 3
+
+
+def test_a_loss_is_told_once(tmp_path: Path) -> None:
+    told = diagnosis(tmp_path, "smith", "B1", "loss_maker", "zip", SMITH).of_seat("B1")
+    assert told["order_book.loss_trade"].raised
+    # Every order of it goes through its value; those that traded at a loss are told by loss_trade.
+    breach = told["value_breach"]
+    assert breach.count > told["order_book.loss_trade"].count
+    assert breach.raised
+    assert not {case.seq for case in breach.cases} & {case.seq for case in told["order_book.loss_trade"].cases}
+
+
+def test_a_step_that_lapsed_is_idle_where_an_order_would_have_paid(tmp_path: Path) -> None:
+    told = diagnosis(tmp_path, "smith", "B1", "passive", "truthful", SMITH).of_seat("B1")["idle_drift"]
+    assert told.count >= 1
+
+
+# 24 a period over five periods, as of the asset preset's dividends: mean 72.
+FALLING = [120.0, 96.0, 72.0, 48.0, 24.0]
+
+
+def test_prices_at_the_fundamental_value_are_no_bubble() -> None:
+    assert bubble(FALLING, FALLING) == Bubble(0.0, 0.0, 0.0, 0, 0)
+
+
+def test_a_constant_gap_is_its_share_of_the_mean_value_and_neither_rises_nor_spreads() -> None:
+    above = bubble([worth + 18 for worth in FALLING], FALLING)
+    assert above == Bubble(0.25, 0.25, 0.0, 0, 0)
+    assert bubble([worth - 18 for worth in FALLING], FALLING) == above._replace(rd=-0.25)
+
+
+def test_prices_that_stay_while_the_value_falls_rise_against_it() -> None:
+    found = bubble([72.0] * 5, FALLING)
+    assert found.rad == pytest.approx((48 + 24 + 0 + 24 + 48) / 5 / 72)
+    assert found.rd == pytest.approx(0.0)
+    assert (found.amplitude, found.duration) == (96 / 120, 4)
+
+
+def test_a_silent_period_borrows_no_price() -> None:
+    # The last trade was at 96: with it the silent periods would be off by 24 and 48.
+    found = bubble([120.0, 96.0, None, None, 24.0], FALLING)
+    assert found == Bubble(0.0, 0.0, 0.0, 0, 2)
+    assert bubble([None] * 5, FALLING) == Bubble(None, None, None, 0, 5)
+
+
+def test_an_episode_that_stops_early_is_measured_by_the_values_of_all_periods() -> None:
+    assert bubble([138.0, 114.0], FALLING).rad == pytest.approx(18 / 72)
+
+
+def test_alpha_is_the_root_mean_square_deviation_in_percent_of_the_competitive_price() -> None:
+    assert smiths_alpha([97.0, 103.0, 100.0, 104.0], 100.0) == pytest.approx(100 * (34 / 4) ** 0.5 / 100)
+    assert smiths_alpha([], 100.0) is None
+    assert smiths_alpha([100.0], None) is None
+
+
+def _played(folder: Path, preset: str, policy: str, **changes: Any) -> Path:
+    return played(folder / "game.trace", f"order_book/{preset}", policy, 4, **changes)
+
+
+def _game(path: Path) -> Game:
+    with open_trace(path) as trace:
+        return read_game(trace)
+
+
+def test_the_ledger_of_a_trace_is_that_of_its_replayed_fills(tmp_path: Path) -> None:
+    game = _game(_played(tmp_path, "smith", "zi_c", periods=2))
+    assert game.fills
+    assert ledger_violations(game) == 0
+    last = game.periods[-1]
+    game.periods[-1] = last._replace(profit={**last.profit, "B1": last.profit["B1"] + 1})
+    assert ledger_violations(game) == 1
+
+
+def test_a_share_or_a_tick_too_many_is_a_violation(tmp_path: Path) -> None:
+    game = _game(_played(tmp_path, "asset_short", "zi_c"))
+    assert game.fills
+    assert ledger_violations(game) == 0
+    last = game.periods[-1]
+    game.periods[-1] = last._replace(shares={**last.shares, "T1": last.shares["T1"] + 1})
+    assert ledger_violations(game) == 1
+    game.periods[-1] = last._replace(cash={**last.cash, "T2": last.cash["T2"] - 1})
+    assert ledger_violations(game) == 1
+
+
+def test_what_shares_pay_at_the_end_belongs_to_wealth_and_to_profit(tmp_path: Path) -> None:
+    changes = {"final_value": 50, "periods": 2, "sweeps": 3}
+    outcome = evaluate_file(_played(tmp_path, "asset_short", "hold", **changes)).outcome
+    assert outcome is not None
+    own = cast(OrderBookSeat, outcome.seats["T1"])
+    paid = sum(row.dividend or 0 for row in _game(tmp_path / "game.trace").periods)
+    assert own.gain == 0
+    assert own.profit == 3 * (paid + 50)
+
+
+def _seat(profit: int, competitive: float) -> OrderBookSeat:
+    return OrderBookSeat.model_construct(profit=profit, competitive_profit=competitive, gain=None, wealth=None)
+
+
+class _Only:
+    def __init__(self, seat: OrderBookSeat) -> None:
+        self.seats = {"B1": seat}
+
+
+def _shares(profits: dict[str, int], competitive: float = 500.0) -> dict[str, float | None]:
+    outcomes = {label: _Only(_seat(profit, competitive)) for label, profit in profits.items()}
+    found = relative_to_references("B1", cast("dict[str, OrderBookOutcome]", outcomes))
+    return {label: row["share_of_best"] for label, row in found.items()}
+
+
+def test_the_best_of_all_known_references_is_one_and_the_floor_is_zero() -> None:
+    known = {"agent": 250, "policy:truthful": 200, "policy:kaplan": 280, "policy:anchored": 300, "policy:passive": 0}
+    shares = _shares(known)
+    assert (shares["agent"], shares["policy:anchored"], shares["policy:truthful"]) == (0.5, 1.0, 0.0)
+
+
+def test_references_that_lie_together_give_no_share() -> None:
+    close = {"agent": 250, "policy:truthful": 200, "policy:kaplan": 204}
+    assert _shares(close)["agent"] is None
+    assert _shares({**close, "policy:kaplan": 205})["agent"] == 10.0

@@ -17,7 +17,7 @@ from tradefair.evaluation.foreign.audit.confirmation import Confirmation
 from tradefair.evaluation.foreign.audit.flows import Entity, Use, entities_of, fields_of, ids_in, tokens_of, uses_of
 from tradefair.evaluation.foreign.audit.map_file import YES
 from tradefair.evaluation.foreign.audit.run import Run, Said
-from tradefair.evaluation.foreign.interchange.shapes import mapping
+from tradefair.evaluation.read.objects import mapping
 
 MIN_RUNS = 3
 _MOSTLY = 0.95

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tradefair.evaluation.foreign.audit.run import Call, Run
-from tradefair.evaluation.foreign.interchange.shapes import mapping, sequence, text
+from tradefair.evaluation.foreign.interchange.shapes import text
+from tradefair.evaluation.read.objects import mapping, sequence
 
 _ID = re.compile(r"(?=\S*\d)[^\s\"'(),;<>\[\]{}|]{3,60}")
 _TOKEN = re.compile(r"[^\s\"'(),;<>\[\]{}|]{3,60}")

@@ -13,8 +13,8 @@ from tradefair.evaluation.foreign.audit.desk import Desk
 from tradefair.evaluation.foreign.audit.map_file import Map, at
 from tradefair.evaluation.foreign.audit.rules import numbers
 from tradefair.evaluation.foreign.audit.run import Call, Run
-from tradefair.evaluation.foreign.interchange.shapes import mapping
 from tradefair.evaluation.modes.insight import EvidenceCase, Insight, Scale
+from tradefair.evaluation.read.objects import mapping
 
 _KINDS = frozenset({"read", "analysis", "action", "note"})
 

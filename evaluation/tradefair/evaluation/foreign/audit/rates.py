@@ -13,8 +13,9 @@ import orjson
 from tradefair.contract import ScenarioError
 from tradefair.evaluation.foreign.audit.references import Divergence
 from tradefair.evaluation.foreign.audit.run import RuleCase
-from tradefair.evaluation.foreign.interchange.shapes import mapping, sequence, text
+from tradefair.evaluation.foreign.interchange.shapes import text
 from tradefair.evaluation.modes.base_rates import wilson
+from tradefair.evaluation.read.objects import mapping, sequence
 from tradefair.evaluation.statistics import fisher_p, holm
 from tradefair.files.user_files import MIB, read_regular
 

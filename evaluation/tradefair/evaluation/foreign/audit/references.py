@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
 from tradefair.evaluation.foreign.audit.run import Call, Run, Said, as_json
-from tradefair.evaluation.foreign.interchange.shapes import mapping, sequence, text
+from tradefair.evaluation.foreign.interchange.shapes import text
+from tradefair.evaluation.read.objects import mapping, sequence
 
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 # What a list counts its items with is no number that anybody states.

@@ -16,7 +16,8 @@ import orjson
 
 from tradefair.contract import TraceError
 from tradefair.contract.answers import content_of, kind_by_name
-from tradefair.evaluation.foreign.interchange.shapes import mapping, sequence, text
+from tradefair.evaluation.foreign.interchange.shapes import text
+from tradefair.evaluation.read.objects import mapping, sequence
 from tradefair.tracestore import Trace, open_trace
 
 FAILED_ANSWER = r"^(Error|Exception|Traceback)\b"

@@ -14,7 +14,8 @@ from tradefair.contract import SeatId
 from tradefair.evaluation.foreign.export.openai_messages import answer_message, turn_messages
 from tradefair.evaluation.foreign.export.turns import Called, Talk, talks_of
 from tradefair.evaluation.foreign.interchange.own import KEY
-from tradefair.evaluation.foreign.interchange.shapes import mapping, parsed
+from tradefair.evaluation.foreign.interchange.shapes import parsed
+from tradefair.evaluation.read.objects import mapping
 from tradefair.evaluation.store.source import OddTrace
 from tradefair.tracestore import Trace
 

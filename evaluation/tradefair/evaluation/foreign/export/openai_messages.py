@@ -19,7 +19,8 @@ from tradefair.contract import SeatId, TraceError
 from tradefair.evaluation.foreign.export.turns import Called, Talk, Turn, asked_text, called, talks_of
 from tradefair.evaluation.foreign.interchange.message_shapes import call_entry, tool_message
 from tradefair.evaluation.foreign.interchange.own import KEY, WITHDRAWN
-from tradefair.evaluation.foreign.interchange.shapes import mapping, sequence, text
+from tradefair.evaluation.foreign.interchange.shapes import text
+from tradefair.evaluation.read.objects import mapping, sequence
 from tradefair.evaluation.store.replies import Replies, kept_prompts, paired
 from tradefair.evaluation.store.source import OddTrace
 from tradefair.tracestore import PromptCall, Trace

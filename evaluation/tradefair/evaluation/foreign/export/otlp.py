@@ -36,8 +36,8 @@ from tradefair.evaluation.foreign.interchange.otlp_names import (
     SpanKind,
 )
 from tradefair.evaluation.foreign.interchange.own import KEY
-from tradefair.evaluation.foreign.interchange.shapes import mapping
 from tradefair.evaluation.foreign.interchange.spans import happened, request, written
+from tradefair.evaluation.read.objects import mapping
 from tradefair.evaluation.store.replies import Replies, Reply
 from tradefair.evaluation.store.source import OddTrace, Source, SourceSeat, Timing
 from tradefair.tracestore import Trace

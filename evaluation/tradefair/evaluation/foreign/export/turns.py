@@ -15,7 +15,7 @@ import orjson
 from tradefair.contract.foreign import FOREIGN_MARKET, NO_ANSWER
 from tradefair.evaluation.foreign.interchange.message_shapes import definition
 from tradefair.evaluation.foreign.interchange.own import extra_of
-from tradefair.evaluation.foreign.interchange.shapes import mapping, sequence
+from tradefair.evaluation.read.objects import mapping, sequence
 from tradefair.evaluation.store.replies import Matched, Replies, Reply
 from tradefair.evaluation.store.source import OddTrace, Source, SourceSeat
 from tradefair.tracestore import Trace

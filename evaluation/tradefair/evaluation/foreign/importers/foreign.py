@@ -28,7 +28,7 @@ from tradefair.evaluation.foreign.importers.items import (
 )
 from tradefair.evaluation.foreign.importers.settle import object_of, settle
 from tradefair.evaluation.foreign.importers.spool import ANSWER, CALL, MAX_RUNS, ROUND, SAID, Row, Run, Spool
-from tradefair.evaluation.foreign.interchange.shapes import mapping
+from tradefair.evaluation.read.objects import mapping
 
 MAX_SEATS = 1_000
 """Seats of a run."""

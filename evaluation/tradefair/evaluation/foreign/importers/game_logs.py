@@ -9,7 +9,7 @@ from typing import Literal
 from tradefair.evaluation.foreign.importers.items import Odd, Taken, WholeReader
 from tradefair.evaluation.foreign.importers.report import ImportReport
 from tradefair.evaluation.foreign.importers.source import Head
-from tradefair.evaluation.foreign.interchange.shapes import mapping
+from tradefair.evaluation.read.objects import mapping
 
 GameKind = Literal["silent", "talk", "pair"]
 """A market without messages, one with them, one buyer and one seller who talk."""

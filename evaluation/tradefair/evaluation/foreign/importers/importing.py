@@ -18,7 +18,7 @@ from tradefair.evaluation.foreign.importers.run_report import FileReport, Import
 from tradefair.evaluation.foreign.importers.source import Source, head_of
 from tradefair.evaluation.foreign.importers.spool import Spool
 from tradefair.evaluation.foreign.importers.writing import safe_name, trace_name, write_run
-from tradefair.evaluation.foreign.interchange.shapes import mapping, sequence
+from tradefair.evaluation.read.objects import mapping, sequence
 from tradefair.files.user_files import regular
 from tradefair.tracestore import open_trace
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from tradefair.contract.answers import content_of, refusal
 from tradefair.evaluation.foreign.importers.source import Refused, parsed
-from tradefair.evaluation.foreign.interchange.shapes import mapping
+from tradefair.evaluation.read.objects import mapping
 
 FAILED_ANSWER = re.compile(r"^(Error|Exception|Traceback)\b")
 """How an answer begins that says that it failed, in formats that have no flag for it."""

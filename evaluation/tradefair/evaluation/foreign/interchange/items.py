@@ -52,7 +52,7 @@ EVERYBODY = "*"
 
 
 class Said(NamedTuple):
-    """A message; roles and parts as in `contract.event.Message`. `media` is {media_type, size, digest}."""
+    """A message; roles and parts as in `contract.kernel.event.Message`. `media` is {media_type, size, digest}."""
 
     run: str
     seat: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tradefair.evaluation.foreign.interchange.shapes import mapping, text
+from tradefair.evaluation.foreign.interchange.shapes import text
+from tradefair.evaluation.read.objects import mapping
 
 
 def call_entry(key: str, tool: str, arguments: str) -> dict[str, Any]:

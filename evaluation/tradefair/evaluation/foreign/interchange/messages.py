@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 from tradefair.contract.chain import digest
 from tradefair.evaluation.foreign.interchange.items import Answer, Call, Fact, Item, Odd, Said
 from tradefair.evaluation.foreign.interchange.own import extra_in, marked
-from tradefair.evaluation.foreign.interchange.shapes import count, first, mapping, sequence, text
+from tradefair.evaluation.foreign.interchange.shapes import count, first, text
+from tradefair.evaluation.read.objects import mapping, sequence
 
 _ROLES = {
     "system": "system", "developer": "system", "user": "user", "human": "user",

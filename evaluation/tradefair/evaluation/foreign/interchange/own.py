@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tradefair.evaluation.foreign.interchange.items import EVERYBODY, Answer, Call, Item, Said
-from tradefair.evaluation.foreign.interchange.shapes import mapping, parsed, text
+from tradefair.evaluation.foreign.interchange.shapes import parsed, text
+from tradefair.evaluation.read.objects import mapping
 
 KEY = "tradefair"
 

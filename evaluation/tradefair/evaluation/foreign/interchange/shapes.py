@@ -14,16 +14,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = ((1e11, 1_000_000_000), (1e14, 1_000_000), (1e17, 1_000), (float(2**63), 1))
 
 
-def mapping(value: Any) -> dict[str, Any]:
-    """The object, or an empty one."""
-    return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]
-
-
-def sequence(value: Any) -> list[Any]:
-    """The list, or an empty one."""
-    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
-
-
 def text(value: Any) -> str:
     """The text; a whole number as text, since ids are written both ways; else an empty one."""
     if isinstance(value, str):

@@ -14,8 +14,9 @@ from typing import Any
 from tradefair.evaluation.foreign.interchange.items import Answer, Call, Fact, Item, Odd, Said, Tallied
 from tradefair.evaluation.foreign.interchange.messages import At, walk
 from tradefair.evaluation.foreign.interchange.own import marked, marked_call
-from tradefair.evaluation.foreign.interchange.shapes import count, mapping, parsed, sequence, text
+from tradefair.evaluation.foreign.interchange.shapes import count, parsed, text
 from tradefair.evaluation.foreign.interchange.span_trees import MISSING, Moment, Piece, Traces, Tree, once, plain
+from tradefair.evaluation.read.objects import mapping, sequence
 
 # Calls and messages that are remembered of runs that may go on in a later trace; the oldest are forgotten.
 _REMEMBERED = 50_000

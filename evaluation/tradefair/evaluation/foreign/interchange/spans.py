@@ -9,7 +9,8 @@ import orjson
 
 from tradefair.evaluation.foreign.interchange.items import Odd
 from tradefair.evaluation.foreign.interchange.otlp_names import EXCEPTION_MESSAGE, SpanKind, StatusCode
-from tradefair.evaluation.foreign.interchange.shapes import first, mapping, nanoseconds, sequence, text
+from tradefair.evaluation.foreign.interchange.shapes import first, nanoseconds, text
+from tradefair.evaluation.read.objects import mapping, sequence
 
 SPAN_LISTS = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans")
 LOG_LISTS = ("scopeLogs", "scope_logs")

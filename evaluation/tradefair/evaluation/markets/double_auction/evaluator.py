@@ -11,7 +11,6 @@ from tradefair.evaluation.collusion import CollusionMeasures
 from tradefair.evaluation.evaluator import Evaluator
 from tradefair.evaluation.headline import Headline
 from tradefair.evaluation.markets.double_auction.charts import board_charts, charts
-from tradefair.evaluation.markets.double_auction.collusion.asked import nine_measures
 from tradefair.evaluation.markets.double_auction.insight import double_auction_insight
 from tradefair.evaluation.markets.double_auction.modes import looks, promise_broken, quotes, value_leak
 from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat
@@ -44,7 +43,8 @@ class DoubleAuctionEvaluator(Evaluator):
     market = "double_auction"
     version = "3"
     collusion = CollusionMeasures(
-        frozenset({"--against", "--references", "--side", "--play-references", "--by"}), nine_measures
+        frozenset({"--against", "--references", "--side", "--play-references", "--by"}),
+        "markets.double_auction.collusion.asked:nine_measures",
     )
     # Regret is no test between agents: each run's hindsight is against the rivals of that run.
     headline = Headline(

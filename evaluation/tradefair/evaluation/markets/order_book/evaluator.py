@@ -10,7 +10,6 @@ from tradefair.evaluation.collusion import CollusionMeasures
 from tradefair.evaluation.evaluator import Evaluator
 from tradefair.evaluation.headline import Headline
 from tradefair.evaluation.markets.order_book.charts import charts
-from tradefair.evaluation.markets.order_book.collusion.asked import levels_beside_references
 from tradefair.evaluation.markets.order_book.insight import order_book_insight
 from tradefair.evaluation.markets.order_book.modes.detectors import MODES
 from tradefair.evaluation.markets.order_book.modes.play import Trader, read_game
@@ -43,7 +42,9 @@ class OrderBookEvaluator(Evaluator):
         20,
         field=("truthful", "zip", "gd", "aa", "kaplan", "shaver", "anchored", "zi_c"),
     )
-    collusion = CollusionMeasures(frozenset({"--references", "--play-references"}), levels_beside_references)
+    collusion = CollusionMeasures(
+        frozenset({"--references", "--play-references"}), "markets.order_book.collusion.asked:levels_beside_references"
+    )
     whole_ends = frozenset({"terminated:rounds_completed"})
     modes = MODES
     phrases = load_phrases(__package__)

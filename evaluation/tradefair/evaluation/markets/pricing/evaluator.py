@@ -10,7 +10,6 @@ from tradefair.evaluation.collusion import CollusionMeasures
 from tradefair.evaluation.evaluator import Evaluator
 from tradefair.evaluation.headline import Headline
 from tradefair.evaluation.markets.pricing.charts import charts
-from tradefair.evaluation.markets.pricing.collusion.asked import two_questions
 from tradefair.evaluation.markets.pricing.insight import pricing_insight
 from tradefair.evaluation.markets.pricing.modes.detectors import MODES
 from tradefair.evaluation.markets.pricing.modes.play import Firm, read_game
@@ -43,7 +42,7 @@ class PricingEvaluator(Evaluator):
         40,
         field=("nash", "best_reply", "edgeworth", "monopoly", "undercutter", "leader", "prober", "grim", "matcher"),
     )
-    collusion = CollusionMeasures(frozenset({"--probe"}), two_questions)
+    collusion = CollusionMeasures(frozenset({"--probe"}), "markets.pricing.collusion.asked:two_questions")
     whole_ends = frozenset({"terminated:rounds_completed"})
     modes = MODES
     phrases = load_phrases(__package__)

@@ -14,8 +14,9 @@ from tradefair.evaluation.foreign.importers.items import Call, Fact, Item, Odd, 
 from tradefair.evaluation.foreign.importers.source import Head, Source
 from tradefair.evaluation.foreign.interchange.messages import At, tools, used, walk
 from tradefair.evaluation.foreign.interchange.own import extra_in, seat_in
-from tradefair.evaluation.foreign.interchange.shapes import count, first, mapping, nanoseconds, sequence, text
+from tradefair.evaluation.foreign.interchange.shapes import count, first, nanoseconds, text
 from tradefair.evaluation.foreign.interchange.tally import Tally
+from tradefair.evaluation.read.objects import mapping, sequence
 
 _VERSIONS = tuple(f"ATIF-v1.{minor}" for minor in range(9))
 _ROLES = {"agent": "assistant"}

@@ -13,8 +13,9 @@ from typing import Any
 from tradefair.evaluation.foreign.importers.items import LONG_ID, Call, Fact, Item, Odd, Reader
 from tradefair.evaluation.foreign.importers.source import Head, Source
 from tradefair.evaluation.foreign.interchange.messages import At, used, walk
-from tradefair.evaluation.foreign.interchange.shapes import count, first, mapping, nanoseconds, sequence, text
+from tradefair.evaluation.foreign.interchange.shapes import count, first, nanoseconds, text
 from tradefair.evaluation.foreign.interchange.tally import Tally
+from tradefair.evaluation.read.objects import mapping, sequence
 
 _TALK = ("user", "assistant")
 _KNOWN = (*_TALK, "system", "summary")

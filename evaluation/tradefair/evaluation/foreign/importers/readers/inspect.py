@@ -17,8 +17,9 @@ from tradefair.evaluation.foreign.importers.items import Answer, Call, Fact, Ite
 from tradefair.evaluation.foreign.importers.source import Head, Source
 from tradefair.evaluation.foreign.interchange.messages import At, tools, used, walk
 from tradefair.evaluation.foreign.interchange.own import extra_in, seat_in
-from tradefair.evaluation.foreign.interchange.shapes import count, first, mapping, nanoseconds, sequence, text
+from tradefair.evaluation.foreign.interchange.shapes import count, first, nanoseconds, text
 from tradefair.evaluation.foreign.interchange.tally import Tally
+from tradefair.evaluation.read.objects import mapping, sequence
 
 _ATTACHMENT = "attachment://"
 _MAX_ATTACHED = 256 << 20

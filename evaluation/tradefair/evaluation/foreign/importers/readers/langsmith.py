@@ -14,10 +14,11 @@ from typing import Any
 from tradefair.evaluation.foreign.importers.items import Item, Odd, Reader
 from tradefair.evaluation.foreign.importers.source import Head, Source
 from tradefair.evaluation.foreign.interchange.messages import error_in, tools
-from tradefair.evaluation.foreign.interchange.shapes import first, mapping, nanoseconds, parsed, sequence, text
+from tradefair.evaluation.foreign.interchange.shapes import first, nanoseconds, parsed, text
 from tradefair.evaluation.foreign.interchange.span_runs import items_of
 from tradefair.evaluation.foreign.interchange.span_trees import MISSING, Piece
 from tradefair.evaluation.foreign.interchange.spans import Span, unwrapped
+from tradefair.evaluation.read.objects import mapping, sequence
 
 _THREADS = ("thread_id", "session_id", "conversation_id")
 _LISTS = ("item", "runs.item", "child_runs.item")

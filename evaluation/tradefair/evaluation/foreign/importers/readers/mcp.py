@@ -17,7 +17,8 @@ from tradefair.contract.answers import settled
 from tradefair.evaluation.foreign.importers.items import Answer, Call, Fact, Item, Odd, Reader, Said, Tallied
 from tradefair.evaluation.foreign.importers.source import Head, Source
 from tradefair.evaluation.foreign.interchange.messages import tools
-from tradefair.evaluation.foreign.interchange.shapes import first, mapping, nanoseconds, sequence, text
+from tradefair.evaluation.foreign.interchange.shapes import first, nanoseconds, text
+from tradefair.evaluation.read.objects import mapping, sequence
 
 _WRAPPERS = ("message", "payload", "data", "request", "response")
 # First match wins: `name` is last, being the field that records use for other things too.

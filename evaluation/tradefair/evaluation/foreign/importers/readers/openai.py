@@ -14,8 +14,9 @@ from tradefair.evaluation.foreign.importers.items import Fact, Item, Odd, Reader
 from tradefair.evaluation.foreign.importers.source import Head, Source
 from tradefair.evaluation.foreign.interchange.messages import At, is_item, tools, used, walk
 from tradefair.evaluation.foreign.interchange.own import seat_in
-from tradefair.evaluation.foreign.interchange.shapes import count, first, mapping, nanoseconds, sequence, text
+from tradefair.evaluation.foreign.interchange.shapes import count, first, nanoseconds, text
 from tradefair.evaluation.foreign.interchange.tally import MAX_NAMES, Tally
+from tradefair.evaluation.read.objects import mapping, sequence
 
 _IDS = ("id", "trajectory_id", "task_id", "conversation_id", "session_id", "custom_id")
 # Of a message. Its `id` is its own, and of the others the narrowest comes first: a task may be tried more than once.

@@ -14,10 +14,11 @@ from tradefair.evaluation.foreign.importers.readers.otel import read_spans
 from tradefair.evaluation.foreign.importers.source import Head, Source
 from tradefair.evaluation.foreign.interchange.messages import error_in, tools
 from tradefair.evaluation.foreign.interchange.otlp_names import Inference
-from tradefair.evaluation.foreign.interchange.shapes import first, mapping, parsed, sequence, text
+from tradefair.evaluation.foreign.interchange.shapes import first, parsed, text
 from tradefair.evaluation.foreign.interchange.span_runs import items_of
 from tradefair.evaluation.foreign.interchange.span_trees import MISSING, Piece
 from tradefair.evaluation.foreign.interchange.spans import Span, unwrapped
+from tradefair.evaluation.read.objects import mapping, sequence
 
 _WRAPPERS = ("message", "message_content", "tool_call", "tool")
 _MAX_LISTED = 10_000

@@ -34,7 +34,7 @@ from tradefair.evaluation.foreign.interchange.otlp_names import (
     Name,
     Operation,
 )
-from tradefair.evaluation.foreign.interchange.shapes import first, mapping, parsed, sequence, text
+from tradefair.evaluation.foreign.interchange.shapes import first, parsed, text
 from tradefair.evaluation.foreign.interchange.span_runs import items_of
 from tradefair.evaluation.foreign.interchange.span_trees import MISSING, Piece
 from tradefair.evaluation.foreign.interchange.spans import (
@@ -47,6 +47,7 @@ from tradefair.evaluation.foreign.interchange.spans import (
     span_of,
     spans_in,
 )
+from tradefair.evaluation.read.objects import mapping, sequence
 
 _TOOL_OPERATIONS = (Operation.EXECUTE_TOOL, "tool", "ai.toolCall")
 _AGENT_OPERATIONS = (Operation.INVOKE_AGENT, "agent")

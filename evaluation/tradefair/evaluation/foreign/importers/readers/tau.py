@@ -12,8 +12,9 @@ from typing import Any
 from tradefair.evaluation.foreign.importers.items import Fact, Item, Reader
 from tradefair.evaluation.foreign.importers.source import Head, Source
 from tradefair.evaluation.foreign.interchange.messages import At, used, walk
-from tradefair.evaluation.foreign.interchange.shapes import first, mapping, nanoseconds, sequence, text
+from tradefair.evaluation.foreign.interchange.shapes import first, nanoseconds, text
 from tradefair.evaluation.foreign.interchange.tally import Tally
+from tradefair.evaluation.read.objects import mapping, sequence
 
 _SOLVED = 1 - 1e-6
 """A reward from which on a task counts as solved, as in both benchmarks."""

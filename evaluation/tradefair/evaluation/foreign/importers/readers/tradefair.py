@@ -5,7 +5,7 @@ from __future__ import annotations
 from tradefair.evaluation.foreign.importers.items import Reader
 from tradefair.evaluation.foreign.importers.readers.mcp import read
 from tradefair.evaluation.foreign.importers.source import Head
-from tradefair.evaluation.foreign.interchange.shapes import mapping
+from tradefair.evaluation.read.objects import mapping
 
 
 def sniff(head: Head) -> int:

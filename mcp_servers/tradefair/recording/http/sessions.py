@@ -17,8 +17,8 @@ import orjson
 from tradefair.cli.terminal import say
 from tradefair.contract.errors import StorageUnavailable, TraceError
 from tradefair.recording.exchange import CLIENT, SERVER, Exchange, Side
-from tradefair.recording.http_bodies import Taken
-from tradefair.recording.http_heads import RequestHead
+from tradefair.recording.http.bodies import Taken
+from tradefair.recording.http.heads import RequestHead
 from tradefair.recording.messages import Unread, mapping
 
 MAX_SESSIONS = 64

@@ -7,9 +7,9 @@ from collections import deque
 
 import httptools
 
-from tradefair.recording.http_bodies import Body
-from tradefair.recording.http_heads import Refused, RequestHead, Upstream, rewritten
-from tradefair.recording.http_sessions import Asked, Sessions
+from tradefair.recording.http.bodies import Body
+from tradefair.recording.http.heads import Refused, RequestHead, Upstream, rewritten
+from tradefair.recording.http.sessions import Asked, Sessions
 
 _UPGRADE = re.compile(rb"(?im)^upgrade:[^\n]*\n")
 

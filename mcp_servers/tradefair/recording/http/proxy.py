@@ -15,9 +15,9 @@ from collections.abc import Callable
 from typing import NamedTuple, cast
 
 from tradefair.recording.exchange import Exchange
-from tradefair.recording.http_heads import LOCAL_PATH, MAX_HEAD, Refused, Upstream, refusal
-from tradefair.recording.http_parsing import Answers, Request
-from tradefair.recording.http_sessions import Sessions
+from tradefair.recording.http.heads import LOCAL_PATH, MAX_HEAD, Refused, Upstream, refusal
+from tradefair.recording.http.parsing import Answers, Request
+from tradefair.recording.http.sessions import Sessions
 
 CHUNK = 65_536
 CONNECT_S = 30.0

@@ -29,9 +29,9 @@ from tradefair.contract.errors import SHARED_CODES
 from tradefair.contract.market import Wakes
 from tradefair.testing.asking import Seated, some_seats
 from tradefair.testing.bench import PASSIVE, RANDOM, Bench, Failure
+from tradefair.testing.checks.sources import raised_codes, sources
 from tradefair.testing.failures import check_once
 from tradefair.testing.playthrough import Playthrough
-from tradefair.testing.sources import raised_codes, sources
 
 # Places per episode, seats per place, events of a policy's episode: what keeps the kit at seconds per check.
 _PLACES = 4

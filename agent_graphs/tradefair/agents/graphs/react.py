@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from tradefair.agents.acting import ActContext, ActLoop, ActState, add_act_loop
-from tradefair.agents.player import GraphPlayer
-from tradefair.agents.round_graph import RoundGraph
+from tradefair.agents.graphs.acting import ActContext, ActLoop, ActState, add_act_loop
+from tradefair.agents.graphs.player import GraphPlayer
+from tradefair.agents.graphs.round_graph import RoundGraph
 
 
 def build_graph(checkpointer: Any = None) -> Any:

@@ -9,10 +9,10 @@ from typing import Any, ClassVar, cast
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
 
-from tradefair.agents.acting import ActContext, ActState, act_state
 from tradefair.agents.approval import Approvals
 from tradefair.agents.asking import Asked
 from tradefair.agents.bridge import Bridge
+from tradefair.agents.graphs.acting import ActContext, ActState, act_state
 from tradefair.agents.memory import Memory
 from tradefair.agents.offers import Offers
 from tradefair.agents.options import GraphOptions

@@ -13,13 +13,13 @@ from typing import Any, ClassVar, cast
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
 from langgraph.graph import END
 
-from tradefair.agents.acting import ActContext, ActLoop, ActState, act_state, add_act_loop, spent
 from tradefair.agents.asking import Asked, ChatRunnable, ask
-from tradefair.agents.lessons import Lesson, Lessons, TrialReflection, read_lesson, read_reflection, show_trials
+from tradefair.agents.graphs.acting import ActContext, ActLoop, ActState, act_state, add_act_loop, spent
+from tradefair.agents.graphs.lessons import Lesson, Lessons, TrialReflection, read_lesson, read_reflection, show_trials
+from tradefair.agents.graphs.player import GraphPlayer
+from tradefair.agents.graphs.round_graph import RoundGraph
 from tradefair.agents.memory import Memory, round_record
-from tradefair.agents.player import GraphPlayer
 from tradefair.agents.requests import show_request
-from tradefair.agents.round_graph import RoundGraph
 from tradefair.agents.rounds import opening, show_view
 from tradefair.contract import TurnView
 

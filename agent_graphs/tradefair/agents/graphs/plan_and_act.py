@@ -20,7 +20,9 @@ from typing import Any, ClassVar, NamedTuple
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
 from langgraph.graph import END
 
-from tradefair.agents.acting import (
+from tradefair.agents.asking import Asked, ChatRunnable, ask
+from tradefair.agents.bridge import Bridge
+from tradefair.agents.graphs.acting import (
     ActContext,
     ActLoop,
     ActState,
@@ -32,13 +34,11 @@ from tradefair.agents.acting import (
     spent,
     use_tools,
 )
-from tradefair.agents.asking import Asked, ChatRunnable, ask
-from tradefair.agents.bridge import Bridge
+from tradefair.agents.graphs.plan import Plan, Progress
+from tradefair.agents.graphs.player import GraphPlayer
+from tradefair.agents.graphs.round_graph import RoundGraph
 from tradefair.agents.memory import act_line
-from tradefair.agents.plan import Plan, Progress
-from tradefair.agents.player import GraphPlayer
 from tradefair.agents.requests import AnswerProblem, read_answer, show_request
-from tradefair.agents.round_graph import RoundGraph
 from tradefair.agents.rounds import opening
 from tradefair.agents.tool_node import Executed
 from tradefair.agents.toolbox import WITHHELD

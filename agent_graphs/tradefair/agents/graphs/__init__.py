@@ -1,0 +1,1 @@
+"""The graphs: ReAct, Reflection, Plan-and-Act."""

@@ -1,0 +1,1 @@
+"""What a recorder between HTTP clients and servers reads along."""

@@ -1,0 +1,1 @@
+"""What a market must do: one function for each promise."""
