@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from statistics import fmean, median, stdev
@@ -35,7 +36,8 @@ from tradefair.evaluation.modes.base_rates import (
 )
 from tradefair.evaluation.modes.diagnosis import Finding
 from tradefair.host.setup import plan_seats
-from tradefair.runner.ledger import with_ledgers
+from tradefair.runner.ledger import Ledgers
+from tradefair.runner.replays import NotReplayed, Replays
 
 _Job = TypeVar("_Job")
 _Found = TypeVar("_Found")
@@ -44,7 +46,8 @@ _Found = TypeVar("_Found")
 class Size(NamedTuple):
     """Seeds of a preset: for what policies earn, for the findings of the competent ones, and for their ledgers.
 
-    A ledger takes seconds: as many are made as if all competent policies had one on `ledgers` seeds.
+    A ledger takes seconds: as many are made as if all competent policies had one on `ledgers` seeds, in the first
+    `seats` of their seats. None are made where one takes minutes (`ledgers` 0).
     Without `turns` they sit in the scenario's own seat: where its values are given, each seat can win something else.
     `field`, the naive one first: where the market's other half has seats that the headline's field cannot play.
     """
@@ -54,6 +57,7 @@ class Size(NamedTuple):
     ledgers: int
     turns: bool = True
     field: tuple[str, ...] = ()
+    seats: int = 8
 
 
 _SHARES = ("hold", "zi_c", "fundamentalist", "trend_follower", "momentum", "market_maker")
@@ -122,7 +126,9 @@ def measure(preset: str, size: Size) -> References:
         paths: dict[Path, list[SeatId]] = {}
         for row in seated:
             paths.setdefault(row.path, []).append(row.seat)
-        judged = _all(_judged, spread(list(paths.items()), len(found.competent), size.rated // size.ledgers))
+        step = size.rated // (size.ledgers or 1)
+        some = spread(list(paths.items()), len(found.competent), step)
+        judged = _all(_judged, [(path, seats, size.seats * bool(size.ledgers)) for path, seats in some])
     found = found.model_copy(update={"usual": usual_of(judged)})
     write(preset, found)
     return found
@@ -140,16 +146,18 @@ def earned(preset: str, size: Size) -> References:
     scenario = load_scenario(market, name)
     roles = seat_roles(kind, scenario, plan_seats(kind, scenario).agents).values()
     about = {"preset": name, **_now(preset), "seeds": size.seeds}
-    shipped = _shipped(preset)
-    if shipped and {**shipped.model_dump(), **about} == shipped.model_dump():
-        return shipped.model_copy(update={"rated": 0, "modes": {}, "usual": None})
     if headline is None:
         raise SystemExit(f"{market} has no headline, so no field of references")
-    field = size.field or headline.field
-    naive = field[0] if size.field else headline.naive
-    privileged = [spec.name for spec in kind.policies.values() if spec.privileged and spec.reference]
-    able = [policy for policy in privileged if kind.policies[policy].roles.issuperset(roles)]
-    policies = [*field, *(["passive"] if "passive" in kind.policies else []), *able]
+    specs = [spec for spec in kind.policies.values() if spec.roles.issuperset(roles)]
+    references = [spec.name for spec in specs if not spec.privileged and (spec.reference or spec.name == "passive")]
+    # All that a ledger may hold a seat against; `passive` is never a standard.
+    known = list(dict.fromkeys([*(size.field or headline.field), *references]))
+    field = [policy for policy in known if policy != "passive"]
+    naive = size.field[0] if size.field else headline.naive
+    policies = [*known, *(spec.name for spec in specs if spec.privileged and spec.reference)]
+    shipped = _shipped(preset)
+    if shipped and {**shipped.model_dump(), **about} == shipped.model_dump() and {*shipped.rows} == {*policies}:
+        return shipped.model_copy(update={"rated": 0, "modes": {}, "usual": None})
     with TemporaryDirectory() as folder:
         seeds = range(1, size.seeds + 1)
         played = _all(_one, [(market, name, policy, seed, size.turns, folder) for seed in seeds for policy in policies])
@@ -194,12 +202,14 @@ class Judged(NamedTuple):
     ledger: Ledger | None
 
 
-def _judged(job: tuple[Path, list[SeatId]]) -> list[Judged]:
-    path, seats = job
-    evaluation = with_ledgers(path, evaluate_file(path))
-    assert evaluation.diagnosis is not None
-    raised = evaluation.diagnosis.raised
-    return [Judged(sum(seat in finding.seats for finding in raised), evaluation.ledgers.get(seat)) for seat in seats]
+def _judged(job: tuple[Path, list[SeatId], int]) -> list[Judged]:
+    path, seats, most = job
+    diagnosis, ledgers, made = evaluate_file(path).diagnosis, Ledgers(Replays(path)), dict[SeatId, Ledger]()
+    assert diagnosis is not None
+    for seat in seats[:most]:
+        with suppress(NotReplayed):
+            made[seat] = ledgers.of(seat)
+    return [Judged(sum(seat in finding.seats for finding in diagnosis.raised), made.get(seat)) for seat in seats]
 
 
 def usual_of(judged: Sequence[Judged]) -> SeatRates:

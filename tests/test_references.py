@@ -6,7 +6,7 @@ import pytest
 from benchmarks.references import PRESETS, Judged, place, spread, stale, usual_of
 
 from tests.evaluation.test_ledger_text import ledger, turn
-from tradefair.catalog import market_names, scenario_ids
+from tradefair.catalog import market_names, market_type, scenario_ids
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.modes.base_rates import References
 
@@ -34,6 +34,10 @@ def test_competent_seats_are_looked_at_and_raise_little(preset: str) -> None:
     assert found.usual.findings <= FLAWED.get(preset, 0.3)
     assert found.usual.noise is not None
     assert found.usual.noise >= 0
+    policies = market_type(preset.partition("/")[0]).policies
+    assert found.rows[found.best].mean == max(
+        row.mean for name, row in found.rows.items() if not policies[name].privileged
+    )
     assert found.rated * len(found.competent) <= max(rate.of for rate in found.modes.values())
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tradefair.catalog import market_type
-from tradefair.contract import MarketType, Policy, SeatError, SeatId, TraceError, TradefairError
+from tradefair.contract import MarketType, Policy, PolicySpec, SeatError, SeatId, TraceError, TradefairError
 from tradefair.contract.arguments import event_as_meant
 from tradefair.contract.core import Core, Record
 from tradefair.contract.errors import unknown
@@ -157,19 +157,22 @@ class Replays:
         return self.references.usual if self.references and of_first else None
 
     def known(self, seat: SeatId) -> list[str]:
-        """The known policies that can play this seat and know nothing hidden: the headline's and the references'.
+        """The known policies that can play this seat and know nothing hidden: the headline's field, and all references.
 
-        Where neither names one for its role: every bundled policy that is no control (a policy that shows one mistake).
+        Where none of them acts in its role: every bundled policy that is no control (a policy that shows one mistake).
         """
-        role, headline, rates = self.roles[seat], self._evaluator.headline, self.references
-        fitting = {
-            name: spec
-            for name, spec in self.kind.policies.items()
-            if role in spec.roles and not spec.knows_hidden(self._scenario)
-        }
-        named = dict.fromkeys([*(headline.field if headline else ()), *(rates.rows if rates else ())])
+        headline, rates, fitting = self._evaluator.headline, self.references, self._fitting(self.roles[seat])
+        field, rated = headline.field if headline else (), rates.rows if rates else ()
+        named = dict.fromkeys([*field, *rated, *(name for name, spec in fitting.items() if spec.reference)])
         found = [name for name in named if parse_policy(name)[0] in fitting]
-        return found or [name for name, spec in fitting.items() if not spec.description.startswith("control:")]
+        if any(name != "passive" for name in found):
+            return found
+        return [name for name, spec in fitting.items() if not spec.description.startswith("control:")]
+
+    def _fitting(self, role: str) -> dict[str, PolicySpec]:
+        """The bundled policies that can play a role and know nothing hidden, by name."""
+        specs = self.kind.policies.values()
+        return {spec.name: spec for spec in specs if role in spec.roles and not spec.knows_hidden(self._scenario)}
 
     @property
     def frozen(self) -> list[SeatId]:
