@@ -156,18 +156,24 @@ class Replays:
         of_first = self.metric(seat) in primary_metrics(self.kind.name)[:1]
         return self.references.usual if self.references and of_first else None
 
-    def known(self, seat: SeatId) -> list[str]:
+    def known(self, seat: SeatId, most: int | None = None) -> list[str]:
         """The known policies that can play this seat and know nothing hidden: the headline's field, and all references.
 
         Where none of them acts in its role: every bundled policy that is no control (a policy that shows one mistake).
+        Of `most` at most the headline's best one is the first.
         """
-        headline, rates, fitting = self._evaluator.headline, self.references, self._fitting(self.roles[seat])
+        fitting = self._fitting(self.roles[seat])
+        found = [name for name in self._named(fitting) if parse_policy(name)[0] in fitting]
+        if all(name == "passive" for name in found):
+            found = [name for name, spec in fitting.items() if not spec.description.startswith("control:")]
+        headline = self._evaluator.headline
+        return found if most is None else sorted(found, key=lambda name: not headline or name != headline.best)[:most]
+
+    def _named(self, fitting: Mapping[str, PolicySpec]) -> dict[str, None]:
+        """Each once: the headline's field, what the references of this preset name, and all that are references."""
+        headline, rates = self._evaluator.headline, self.references
         field, rated = headline.field if headline else (), rates.rows if rates else ()
-        named = dict.fromkeys([*field, *rated, *(name for name, spec in fitting.items() if spec.reference)])
-        found = [name for name in named if parse_policy(name)[0] in fitting]
-        if any(name != "passive" for name in found):
-            return found
-        return [name for name, spec in fitting.items() if not spec.description.startswith("control:")]
+        return dict.fromkeys([*field, *rated, *(name for name, spec in fitting.items() if spec.reference)])
 
     def _fitting(self, role: str) -> dict[str, PolicySpec]:
         """The bundled policies that can play a role and know nothing hidden, by name."""
