@@ -67,27 +67,64 @@ PRESETS = {
     "bargaining/silent": Size(40, 6, 3),
     "bargaining/smoke": Size(40, 8, 6),
     "double_auction/bazaar": Size(40, 3, 1),
+    "double_auction/collusion": Size(10, 8, 2),
+    "double_auction/collusion_no_private": Size(10, 8, 2),
+    "double_auction/collusion_public": Size(10, 8, 2),
+    "double_auction/collusion_silent": Size(10, 8, 2),
     "double_auction/duel": Size(40, 8, 3),
     "double_auction/smoke": Size(40, 12, 6, turns=False),
+    "marketplace/bargaining_10": Size(4, 3, 1, seats=3),
+    "marketplace/contested": Size(4, 3, 1, seats=3),
+    "marketplace/contractors_10": Size(4, 3, 1, seats=3),
+    "marketplace/contractors_100": Size(2, 2, 0),
+    "marketplace/contractors_33": Size(3, 3, 1, seats=2),
+    "marketplace/escrow_reputation": Size(4, 3, 1, seats=3),
     "marketplace/first": Size(40, 8, 6),
+    "marketplace/manipulation_competitive": Size(20, 6, 2),
+    "marketplace/manipulation_high": Size(20, 6, 2),
     "marketplace/near_fits": Size(40, 3, 1),
+    "marketplace/open_menus": Size(4, 3, 1, seats=3),
+    "marketplace/perfect_search": Size(4, 3, 1, seats=3),
+    "marketplace/pet_care_10": Size(4, 3, 1, seats=3),
+    "marketplace/position_bias": Size(10, 3, 1, seats=2),
+    "marketplace/proposal_bias": Size(10, 3, 1, seats=2),
+    "marketplace/proposal_bias_graded": Size(10, 3, 1, seats=2),
+    "marketplace/restaurants_10": Size(4, 3, 1, seats=3),
+    "marketplace/restaurants_100": Size(2, 2, 0),
+    "marketplace/restaurants_33": Size(3, 3, 1, seats=2),
+    "marketplace/sealed_offers": Size(4, 3, 1, seats=3),
     "marketplace/small_demo": Size(40, 3, 1),
+    "order_book/asset": Size(10, 6, 1, field=_SHARES),
     "order_book/asset_short": Size(40, 20, 4, field=_SHARES),
+    "order_book/mixed": Size(10, 6, 2),
     "order_book/smith": Size(20, 7, 2),
     "order_book/smoke": Size(40, 4, 2, turns=False),
     "order_book/thin": Size(40, 8, 3),
+    "order_book/zi": Size(10, 6, 2),
+    "pricing/asymmetric": Size(10, 8, 1),
     "pricing/curriculum": Size(40, 6, 3),
     "pricing/duel": Size(40, 8, 2),
+    "pricing/five": Size(10, 8, 4),
+    "pricing/models": Size(10, 8, 1),
+    "pricing/shocks": Size(10, 8, 4),
     "pricing/smoke": Size(40, 8, 8),
+    "pricing/textbook": Size(10, 8, 4),
     "retail/easy": Size(20, 6, 1),
     "retail/first": Size(40, 20, 20),
     "retail/middle": Size(5, 10, 1),
     "retail/month": Size(20, 10, 2),
+    "retail/paper": Size(3, 3, 1),
     "retail/smoke": Size(10, 10, 3),
+    "supply_chain/abundant": Size(6, 6, 2),
     "supply_chain/duel": Size(40, 20, 8),
     "supply_chain/first": Size(40, 20, 20),
     "supply_chain/gated": Size(24, 20, 5),
+    "supply_chain/holding_costs": Size(6, 6, 2),
+    "supply_chain/long_horizon": Size(4, 4, 0),
     "supply_chain/paper": Size(20, 20, 2),
+    "supply_chain/paper_rho06": Size(6, 6, 2),
+    "supply_chain/scarce": Size(6, 6, 2),
+    "supply_chain/stochastic_supply": Size(6, 6, 2),
 }
 """Presets with references: as many seeds as give 20 competent seats, fewer where an episode takes several seconds."""
 COMPETENT = 0.5
@@ -126,9 +163,10 @@ def measure(preset: str, size: Size) -> References:
         paths: dict[Path, list[SeatId]] = {}
         for row in seated:
             paths.setdefault(row.path, []).append(row.seat)
-        step = size.rated // (size.ledgers or 1)
-        some = spread(list(paths.items()), len(found.competent), step)
-        judged = _all(_judged, [(path, seats, size.seats * bool(size.ledgers)) for path, seats in some])
+        with_ledger = set[Path]()
+        if size.ledgers:
+            with_ledger.update(spread(list(paths), len(found.competent), size.rated // size.ledgers))
+        judged = _all(_judged, [(path, seats, size.seats * (path in with_ledger)) for path, seats in paths.items()])
     found = found.model_copy(update={"usual": usual_of(judged)})
     write(preset, found)
     return found
@@ -150,20 +188,26 @@ def earned(preset: str, size: Size) -> References:
         raise SystemExit(f"{market} has no headline, so no field of references")
     specs = [spec for spec in kind.policies.values() if spec.roles.issuperset(roles)]
     references = [spec.name for spec in specs if not spec.privileged and (spec.reference or spec.name == "passive")]
-    # All that a ledger may hold a seat against; `passive` is never a standard.
+    # All that a ledger may hold a seat against; `passive` is never a standard, nor is who knows hidden truth here.
     known = list(dict.fromkeys([*(size.field or headline.field), *references]))
-    field = [policy for policy in known if policy != "passive"]
+    knowing = {spec.name for spec in specs if spec.knows_hidden(scenario)}
+    field = [policy for policy in known if policy != "passive" and policy not in knowing]
     naive = size.field[0] if size.field else headline.naive
     policies = [*known, *(spec.name for spec in specs if spec.privileged and spec.reference)]
     shipped = _shipped(preset)
     if shipped and {**shipped.model_dump(), **about} == shipped.model_dump() and {*shipped.rows} == {*policies}:
-        return shipped.model_copy(update={"rated": 0, "modes": {}, "usual": None})
-    with TemporaryDirectory() as folder:
-        seeds = range(1, size.seeds + 1)
-        played = _all(_one, [(market, name, policy, seed, size.turns, folder) for seed in seeds for policy in policies])
-    rows = {policy: _row([row.value for row in played if row.policy == policy]) for policy in policies}
-    floor, top = rows[naive].mean, max(rows[policy].mean for policy in field)
+        rows = dict(shipped.rows)
+    else:
+        with TemporaryDirectory() as folder:
+            jobs = [
+                (market, name, policy, seed + 1, size.turns, folder)
+                for seed in range(size.seeds)
+                for policy in policies
+            ]
+            played = _all(_one, jobs)
+        rows = {policy: _row([row.value for row in played if row.policy == policy]) for policy in policies}
     best = max(field, key=lambda policy: rows[policy].mean)
+    floor, top = min(rows[naive].mean, rows[best].mean), rows[best].mean
     competent = [policy for policy in field if rows[policy].mean >= floor + COMPETENT * (top - floor)]
     return References.model_validate(
         {**about, "competent": competent, "best": best, "naive": naive, "rows": rows, "modes": {}}
@@ -204,11 +248,13 @@ class Judged(NamedTuple):
 
 def _judged(job: tuple[Path, list[SeatId], int]) -> list[Judged]:
     path, seats, most = job
-    diagnosis, ledgers, made = evaluate_file(path).diagnosis, Ledgers(Replays(path)), dict[SeatId, Ledger]()
+    diagnosis, made = evaluate_file(path).diagnosis, dict[SeatId, Ledger]()
     assert diagnosis is not None
-    for seat in seats[:most]:
-        with suppress(NotReplayed):
-            made[seat] = ledgers.of(seat)
+    if most:
+        ledgers = Ledgers(Replays(path))
+        for seat in seats[:most]:
+            with suppress(NotReplayed):
+                made[seat] = ledgers.of(seat)
     return [Judged(sum(seat in finding.seats for finding in diagnosis.raised), made.get(seat)) for seat in seats]
 
 
