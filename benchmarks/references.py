@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from statistics import fmean, median, stdev
@@ -35,7 +36,8 @@ from tradefair.evaluation.modes.base_rates import (
 )
 from tradefair.evaluation.modes.diagnosis import Finding
 from tradefair.host.episode.setup import plan_seats
-from tradefair.runner.ledger.ledger import with_ledgers
+from tradefair.runner.ledger.ledger import Ledgers
+from tradefair.runner.ledger.replays import NotReplayed, Replays
 
 _Job = TypeVar("_Job")
 _Found = TypeVar("_Found")
@@ -44,7 +46,8 @@ _Found = TypeVar("_Found")
 class Size(NamedTuple):
     """Seeds of a preset: for what policies earn, for the findings of the competent ones, and for their ledgers.
 
-    A ledger takes seconds: as many are made as if all competent policies had one on `ledgers` seeds.
+    A ledger takes seconds: as many are made as if all competent policies had one on `ledgers` seeds, in the first
+    `seats` of their seats. None are made where one takes minutes (`ledgers` 0).
     Without `turns` they sit in the scenario's own seat: where its values are given, each seat can win something else.
     `field`, the naive one first: where the market's other half has seats that the headline's field cannot play.
     """
@@ -54,6 +57,7 @@ class Size(NamedTuple):
     ledgers: int
     turns: bool = True
     field: tuple[str, ...] = ()
+    seats: int = 8
 
 
 _SHARES = ("hold", "zi_c", "fundamentalist", "trend_follower", "momentum", "market_maker")
@@ -63,27 +67,64 @@ PRESETS = {
     "bargaining/silent": Size(40, 6, 3),
     "bargaining/smoke": Size(40, 8, 6),
     "double_auction/bazaar": Size(40, 3, 1),
+    "double_auction/collusion": Size(10, 8, 2),
+    "double_auction/collusion_no_private": Size(10, 8, 2),
+    "double_auction/collusion_public": Size(10, 8, 2),
+    "double_auction/collusion_silent": Size(10, 8, 2),
     "double_auction/duel": Size(40, 8, 3),
     "double_auction/smoke": Size(40, 12, 6, turns=False),
+    "marketplace/bargaining_10": Size(4, 3, 1, seats=3),
+    "marketplace/contested": Size(4, 3, 1, seats=3),
+    "marketplace/contractors_10": Size(4, 3, 1, seats=3),
+    "marketplace/contractors_100": Size(2, 2, 0),
+    "marketplace/contractors_33": Size(3, 3, 1, seats=2),
+    "marketplace/escrow_reputation": Size(4, 3, 1, seats=3),
     "marketplace/first": Size(40, 8, 6),
+    "marketplace/manipulation_competitive": Size(20, 6, 2),
+    "marketplace/manipulation_high": Size(20, 6, 2),
     "marketplace/near_fits": Size(40, 3, 1),
+    "marketplace/open_menus": Size(4, 3, 1, seats=3),
+    "marketplace/perfect_search": Size(4, 3, 1, seats=3),
+    "marketplace/pet_care_10": Size(4, 3, 1, seats=3),
+    "marketplace/position_bias": Size(10, 3, 1, seats=2),
+    "marketplace/proposal_bias": Size(10, 3, 1, seats=2),
+    "marketplace/proposal_bias_graded": Size(10, 3, 1, seats=2),
+    "marketplace/restaurants_10": Size(4, 3, 1, seats=3),
+    "marketplace/restaurants_100": Size(2, 2, 0),
+    "marketplace/restaurants_33": Size(3, 3, 1, seats=2),
+    "marketplace/sealed_offers": Size(4, 3, 1, seats=3),
     "marketplace/small_demo": Size(40, 3, 1),
+    "order_book/asset": Size(10, 6, 1, field=_SHARES),
     "order_book/asset_short": Size(40, 20, 4, field=_SHARES),
+    "order_book/mixed": Size(10, 6, 2),
     "order_book/smith": Size(20, 7, 2),
     "order_book/smoke": Size(40, 4, 2, turns=False),
     "order_book/thin": Size(40, 8, 3),
+    "order_book/zi": Size(10, 6, 2),
+    "pricing/asymmetric": Size(10, 8, 1),
     "pricing/curriculum": Size(40, 6, 3),
     "pricing/duel": Size(40, 8, 2),
+    "pricing/five": Size(10, 8, 4),
+    "pricing/models": Size(10, 8, 1),
+    "pricing/shocks": Size(10, 8, 4),
     "pricing/smoke": Size(40, 8, 8),
+    "pricing/textbook": Size(10, 8, 4),
     "retail/easy": Size(20, 6, 1),
     "retail/first": Size(40, 20, 20),
     "retail/middle": Size(5, 10, 1),
     "retail/month": Size(20, 10, 2),
+    "retail/paper": Size(3, 3, 1),
     "retail/smoke": Size(10, 10, 3),
+    "supply_chain/abundant": Size(6, 6, 2),
     "supply_chain/duel": Size(40, 20, 8),
     "supply_chain/first": Size(40, 20, 20),
     "supply_chain/gated": Size(24, 20, 5),
+    "supply_chain/holding_costs": Size(6, 6, 2),
+    "supply_chain/long_horizon": Size(4, 4, 0),
     "supply_chain/paper": Size(20, 20, 2),
+    "supply_chain/paper_rho06": Size(6, 6, 2),
+    "supply_chain/scarce": Size(6, 6, 2),
+    "supply_chain/stochastic_supply": Size(6, 6, 2),
 }
 """Presets with references: as many seeds as give 20 competent seats, fewer where an episode takes several seconds."""
 COMPETENT = 0.5
@@ -122,7 +163,10 @@ def measure(preset: str, size: Size) -> References:
         paths: dict[Path, list[SeatId]] = {}
         for row in seated:
             paths.setdefault(row.path, []).append(row.seat)
-        judged = _all(_judged, spread(list(paths.items()), len(found.competent), size.rated // size.ledgers))
+        with_ledger = set[Path]()
+        if size.ledgers:
+            with_ledger.update(spread(list(paths), len(found.competent), size.rated // size.ledgers))
+        judged = _all(_judged, [(path, seats, size.seats * (path in with_ledger)) for path, seats in paths.items()])
     found = found.model_copy(update={"usual": usual_of(judged)})
     write(preset, found)
     return found
@@ -140,22 +184,30 @@ def earned(preset: str, size: Size) -> References:
     scenario = load_scenario(market, name)
     roles = seat_roles(kind, scenario, plan_seats(kind, scenario).agents).values()
     about = {"preset": name, **_now(preset), "seeds": size.seeds}
-    shipped = _shipped(preset)
-    if shipped and {**shipped.model_dump(), **about} == shipped.model_dump():
-        return shipped.model_copy(update={"rated": 0, "modes": {}, "usual": None})
     if headline is None:
         raise SystemExit(f"{market} has no headline, so no field of references")
-    field = size.field or headline.field
-    naive = field[0] if size.field else headline.naive
-    privileged = [spec.name for spec in kind.policies.values() if spec.privileged and spec.reference]
-    able = [policy for policy in privileged if kind.policies[policy].roles.issuperset(roles)]
-    policies = [*field, *(["passive"] if "passive" in kind.policies else []), *able]
-    with TemporaryDirectory() as folder:
-        seeds = range(1, size.seeds + 1)
-        played = _all(_one, [(market, name, policy, seed, size.turns, folder) for seed in seeds for policy in policies])
-    rows = {policy: _row([row.value for row in played if row.policy == policy]) for policy in policies}
-    floor, top = rows[naive].mean, max(rows[policy].mean for policy in field)
+    specs = [spec for spec in kind.policies.values() if spec.roles.issuperset(roles)]
+    references = [spec.name for spec in specs if not spec.privileged and (spec.reference or spec.name == "passive")]
+    # All that a ledger may hold a seat against; `passive` is never a standard, nor is who knows hidden truth here.
+    known = list(dict.fromkeys([*(size.field or headline.field), *references]))
+    knowing = {spec.name for spec in specs if spec.knows_hidden(scenario)}
+    field = [policy for policy in known if policy != "passive" and policy not in knowing]
+    naive = size.field[0] if size.field else headline.naive
+    policies = [*known, *(spec.name for spec in specs if spec.privileged and spec.reference)]
+    shipped = _shipped(preset)
+    if shipped and {**shipped.model_dump(), **about} == shipped.model_dump() and {*shipped.rows} == {*policies}:
+        rows = dict(shipped.rows)
+    else:
+        with TemporaryDirectory() as folder:
+            jobs = [
+                (market, name, policy, seed + 1, size.turns, folder)
+                for seed in range(size.seeds)
+                for policy in policies
+            ]
+            played = _all(_one, jobs)
+        rows = {policy: _row([row.value for row in played if row.policy == policy]) for policy in policies}
     best = max(field, key=lambda policy: rows[policy].mean)
+    floor, top = min(rows[naive].mean, rows[best].mean), rows[best].mean
     competent = [policy for policy in field if rows[policy].mean >= floor + COMPETENT * (top - floor)]
     return References.model_validate(
         {**about, "competent": competent, "best": best, "naive": naive, "rows": rows, "modes": {}}
@@ -194,12 +246,16 @@ class Judged(NamedTuple):
     ledger: Ledger | None
 
 
-def _judged(job: tuple[Path, list[SeatId]]) -> list[Judged]:
-    path, seats = job
-    evaluation = with_ledgers(path, evaluate_file(path))
-    assert evaluation.diagnosis is not None
-    raised = evaluation.diagnosis.raised
-    return [Judged(sum(seat in finding.seats for finding in raised), evaluation.ledgers.get(seat)) for seat in seats]
+def _judged(job: tuple[Path, list[SeatId], int]) -> list[Judged]:
+    path, seats, most = job
+    diagnosis, made = evaluate_file(path).diagnosis, dict[SeatId, Ledger]()
+    assert diagnosis is not None
+    if most:
+        ledgers = Ledgers(Replays(path))
+        for seat in seats[:most]:
+            with suppress(NotReplayed):
+                made[seat] = ledgers.of(seat)
+    return [Judged(sum(seat in finding.seats for finding in diagnosis.raised), made.get(seat)) for seat in seats]
 
 
 def usual_of(judged: Sequence[Judged]) -> SeatRates:

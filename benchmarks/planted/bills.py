@@ -39,7 +39,7 @@ class Bill(NamedTuple):
 class _Asked(Replays):
     """Replays of the policies that are asked about alone: the twin's ledger says already which are the best known."""
 
-    def known(self, seat: SeatId) -> list[str]:
+    def known(self, seat: SeatId, most: int | None = None) -> list[str]:
         """No others."""
         return []
 

@@ -61,6 +61,7 @@ _LESS = (
     f" {', '.join(f'{name} one harmful run in {runs}' for name, runs in EVERY.items())}."
     " To save time they hold at most so many values of each policy:"
     f" {', '.join(f'{name} {values}' for name, values in MOST.items())}. The turns between them are one stretch."
+    " What competent seats raise in each preset stands in [what competent policies do too](base_rates.md#figures)."
 )
 
 

@@ -187,10 +187,10 @@ async def test_talk_is_read_by_the_general_diagnostics(tmp_path: Path) -> None:
     diagnosis = evaluate_file(played.path).diagnosis
     assert diagnosis is not None
     agent, buyer = diagnosis.of_seat("S1"), diagnosis.of_seat("B1")
-    assert (agent["leak"].numerator, agent["leak"].denominator) == (8, 8)
-    assert (buyer["injection_followed"].numerator, buyer["injection_followed"].denominator) == (16, 16)
+    assert (agent["leak"].count, agent["leak"].of) == (8, 8)
+    assert (buyer["injection_followed"].count, buyer["injection_followed"].of) == (16, 16)
     # A look at the history before the talk closed is as good as one after it.
-    assert agent["stale_evidence"].numerator == 0
+    assert agent["stale_evidence"].count == 0
 
 
 async def test_an_agent_talks_and_quotes_over_mcp_as_inside_the_episode(tmp_path: Path) -> None:

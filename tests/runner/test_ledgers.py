@@ -16,7 +16,7 @@ from tradefair.contract.policy import Turns
 from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.evaluation.ledger import Extent
 from tradefair.evaluation.verdict.findings_text import asides_text
-from tradefair.runner.ledger.ledger import ledger_of, with_ledgers
+from tradefair.runner.ledger.ledger import SERIES_BUDGET, ledger_of, with_ledgers
 from tradefair.runner.ledger.replays import NotReplayed, Replays
 
 # Each ledger plays its episode again for every turn and policy.
@@ -78,6 +78,11 @@ def test_policies_to_compare_with_earn_half_of_the_best_and_only_where_nothing_i
     told = with_ledgers(pie, evaluate_file(pie), against=["passive"]).diagnosis
     assert told is not None
     assert told.played == ["half"]
+    # In an episode that is too long for a ledger, too, if whole plays fit: idleness, and two or more policies.
+    events = len(Replays(pie).events)
+    for plays, names in ((4, ["half"]), (2, [])):
+        long = with_ledgers(pie, evaluate_file(pie), episodes=SERIES_BUDGET // (plays * events))
+        assert (long.ledgers, long.diagnosis and long.diagnosis.played) == ({}, names)
     known = played(tmp_path, "bargaining/smoke", "passive")
     shipped = with_ledgers(known, evaluate_file(known)).diagnosis
     assert shipped is not None

@@ -31,7 +31,7 @@ async def test_plans_and_lessons_of_the_graphs_can_be_read(tmp_path: Path, frame
     finding = found(path, "plan_break", "B1")
     assert not finding.raised
     if kind == "plan":
-        assert (finding.checked, finding.denominator) == (True, 3)
+        assert (finding.checked, finding.of) == (True, 3)
 
 
 async def test_a_limit_of_the_runner_is_a_budget_that_was_exhausted(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_money_of_minor_units_is_read_as_money() -> None:
     ledger = ledger_with([turn_of(1, 2_000.0)], own=1_615.0, unit="minor units")
     told = verdict(seat(score=score, ledger=ledger, gap=ledger.gap, best_known=ledger.of))
     assert told.sentences[0].endswith("would have earned 36.15 (mean of gd and zip), 20 more.")
-    assert told.sentences[1] == "All of it was lost in 1 of 1 turn: round 1 (20); all 2 policies agree."
+    assert told.sentences[1] == "All of it was lost in 1 of 1 turn: round 1 (20); both policies agree."
     assert told.sentences[2] == (
         "Round 1: it called submit_quote price 0.4; gd would have called submit_quote price 0.6; "
         "from there the best known policies would have ended with 0.5, a turn later with -19.5."
@@ -138,20 +138,19 @@ _MISTAKE = Mistake(mode="m", seat="B1", seq=102, round=7, because="round 7: bid 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({}, "First mistake, round 7: bid 40."),
+        ({}, "Mistake, round 7: bid 40."),
         (
             {"lost": 61.0, "turns": 3, "unit": "points", "raised": 8, "of": 48},
-            "First mistake, round 7: bid 40; 3 turns of its kind lost 61 points; "
-            "8 of 48 seats of known policies made one.",
+            "Mistake, round 7: bid 40; 3 turns of its kind lost 61 points; 8 of 48 seats of known policies made one.",
         ),
         (
             {"lost": -1.0, "turns": 1, "unit": "points", "raised": 0, "of": 48},
-            "First mistake, round 7: bid 40; 1 turn of its kind gained, as it came out, 1 point; "
+            "Mistake, round 7: bid 40; its turn gained, as it came out, 1 point; "
             "none of 48 seats of known policies made one.",
         ),
     ],
 )
-def test_without_a_ledger_the_first_mistake_is_said(change: dict[str, Any], sentence: str) -> None:
+def test_without_a_ledger_the_mistake_to_read_first_is_said(change: dict[str, Any], sentence: str) -> None:
     assert verdict(seat(mistake=_MISTAKE.model_copy(update=change))).sentences[1] == sentence
 
 
@@ -198,7 +197,7 @@ def test_the_gap_stands_beside_the_score_and_the_fewest_turns_that_hold_half_of_
         ledger_with([turn_of(1, 20.0), turn_of(2, 0.0), turn_of(3, 9.0), turn_of(4, 5.0)])
     )
     assert score.endswith("seed 7; the best known policies would have earned 46 (mean of gd and zip), 34 more.")
-    assert where == "Most of it was lost in 1 of 4 turns: round 1 (20); all 2 policies agree."
+    assert where == "Most of it was lost in 1 of 4 turns: round 1 (20); both policies agree."
     assert costliest == (
         "Round 1: it called submit_quote price 40; gd would have called submit_quote price 60; "
         "from there the best known policies would have ended with 50, a turn later with 30."
@@ -238,7 +237,7 @@ def test_a_turn_that_lost_no_more_than_is_noise_here_is_named_with_its_neighbour
     assert quiet[1] == where
     assert len(quiet) == 3
     named = _lost(ledger_with(turns, noise=6.9))[1]
-    assert named == "Most of it was lost in 2 of 4 turns: round 1 (8) and round 2 (7); all 2 policies agree."
+    assert named == "Most of it was lost in 2 of 4 turns: round 1 (8) and round 2 (7); both policies agree."
     # What a stretch lost is compared with no turn's noise.
     assert "from round 1" not in _lost(ledger_with([turn_of(1, 8.0, until=6)], noise=8.0))[1]
 
@@ -249,7 +248,7 @@ def test_the_costliest_turn_is_told_where_the_gap_is_that_of_competent_seats_or_
 ) -> None:
     sentences = _lost(ledger_with([turn_of(1, 20.0)], median_gap=usual))
     assert any(sentence.startswith("Round 1: it called") for sentence in sentences) == told
-    assert sentences[1] == "All of it was lost in 1 of 1 turn: round 1 (20); all 2 policies agree."
+    assert sentences[1] == "All of it was lost in 1 of 1 turn: round 1 (20); both policies agree."
 
 
 def test_a_stretch_that_was_not_resolved_counts_as_its_turns() -> None:
@@ -280,7 +279,7 @@ def test_where_no_known_policy_earns_anything_nothing_could_be_won() -> None:
 def test_what_kept_a_seat_from_acting_comes_before_what_it_lost() -> None:
     refused = _MISTAKE.model_copy(update={"protocol": True, "because": "round 1: both bids were refused"})
     sentences = _lost(ledger_with([turn_of(1, 20.0)]), mistake=refused)
-    assert sentences[1] == "First mistake, round 1: both bids were refused."
+    assert sentences[1] == "Mistake, round 1: both bids were refused."
     assert sentences[2].startswith("All of it was lost in 1 of 1 turn")
 
 
@@ -321,7 +320,7 @@ def test_the_mode_that_comes_first_most_often_is_told_by_its_costliest_instance(
     series = verdict_of_series(
         [verdict(seat(mistake=found), seed=seed) for seed, found in enumerate(mistakes, start=1)]
     )
-    assert series.sentences[1] == "First mistake, seed 3, round 9: bid 1; such mistakes come first in 2 episodes."
+    assert series.sentences[1] == "Mistake, seed 3, round 9: bid 1; such mistakes come first in 2 episodes."
 
 
 _REACT = AgentRecord(framework="react", model="openai:small-1")

@@ -44,20 +44,10 @@ def follow_up(play: SeatPlay, *, window: PositiveInt) -> Seen:
     # Without an object in the evidence map it is not known what an action is about.
     if play.episode.objects is None or "follow_up" in play.insight.absent:
         return inapplicable(play, "follow_up", "actions of this market are about no object")
-    last = max((closed.round for closed in play.rounds), default=0)
-    attended = {about: distinct(rounds) for about, rounds in play.attended.items()}
     # By object and round: several actions on an object in one round are followed up together.
     pairs = {(about, at.round): at.seq for about, times in play.acted.items() for at in times}
-    # Where the window reaches beyond the last closed round, the seat had no time left to follow up.
-    at_risk = {pair: seq for pair, seq in pairs.items() if pair[1] + window <= last}
-    # From the next round on: the action itself is no look at what came of it.
-    cases = [
-        _case(Happening(at, about, seq), f"was acted on and not looked at in the next {window} rounds")
-        for (about, at), seq in sorted(at_risk.items(), key=lambda pair: pair[1])
-        if not within(attended, about, at + 1, at + window)
-    ]
-    late = len(pairs) - len(at_risk)
-    return Seen(cases, len(at_risk), note=f"{late} too late to be followed up" if late else None)
+    acts = [Happening(at, about, seq) for (about, at), seq in sorted(pairs.items(), key=lambda pair: pair[1])]
+    return _not_looked_at(play, acts, window, "was acted on and not looked at", "followed up")
 
 
 def resolved(play: SeatPlay, *, window: PositiveInt) -> Seen:
@@ -65,17 +55,23 @@ def resolved(play: SeatPlay, *, window: PositiveInt) -> Seen:
     happenings = play.insight.happenings
     if happenings is None or play.seat not in happenings:
         return inapplicable(play, "resolved", "nothing happens to objects in this market")
+    return _not_looked_at(play, happenings[play.seat], window, "was in trouble and not looked into", "looked into")
+
+
+def _not_looked_at(play: SeatPlay, events: Sequence[Happening], window: int, words: str, done: str) -> Seen:
+    """Events on whose object there was no look in the `window` rounds after."""
     last = max((closed.round for closed in play.rounds), default=0)
     attended = {about: distinct(rounds) for about, rounds in play.attended.items()}
-    events = happenings[play.seat]
+    # Where the window reaches beyond the last closed round, the seat had no time left.
     at_risk = [event for event in events if event.round + window <= last]
     cases = [
-        _case(event, f"was in trouble and not looked into in the next {window} rounds")
+        _case(event, f"{words} in the next {window} rounds")
         for event in at_risk
+        # From the next round on: an action itself is no look at what came of it.
         if not within(attended, event.about, event.round + 1, event.round + window)
     ]
     late = len(events) - len(at_risk)
-    return Seen(cases, len(at_risk), note=f"{late} too late to be looked into" if late else None)
+    return Seen(cases, len(at_risk), note=f"{late} too late to be {done}" if late else None)
 
 
 def _case(event: Happening, words: str) -> Case:

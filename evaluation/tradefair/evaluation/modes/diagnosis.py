@@ -24,10 +24,10 @@ class Case(NamedTuple):
 
     `seq` is the call or lapse of the seat that caused it, `shown_by` the closure or answer whose facts prove it, where
     that is another event. `because` says in one sentence of at most 160 characters, from facts and arguments alone,
-    what was done, what stood open and what the better thing would have earned. `cost` is in the evaluator's unit of
-    money; its kind is the mode's. `about` names the product, item or counterpart; `amount` is what the case weighs
-    (units, money) where cases are weighed. `fact` is the decision that this case judges, where it is not the one of the
-    mode's row: a mode of every market learns from the tool what was decided.
+    what was done, what stood open and what the better thing would have earned. `about` names the product, item or
+    counterpart; `amount` is what the case weighs (units, money) where cases are weighed. `fact` is the decision that
+    this case judges, where it is not the one of the mode's row: a mode of every market learns from the tool what was
+    decided.
     """
 
     seq: int
@@ -131,16 +131,6 @@ class Finding(Record):
     def checked(self) -> bool:
         """Whether there was something to look at."""
         return self.status != "unchecked"
-
-    @property
-    def numerator(self) -> float:
-        """Older name of `count`, for one release."""
-        return self.count
-
-    @property
-    def denominator(self) -> float:
-        """Older name of `of`, for one release."""
-        return self.of
 
     @property
     def events(self) -> list[int]:

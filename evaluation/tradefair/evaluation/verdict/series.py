@@ -32,8 +32,8 @@ from tradefair.evaluation.verdict.words import (
     MAX_CHARACTERS,
     MAX_SENTENCES,
     effort,
-    first_mistake,
     fitted,
+    mistake_text,
     total,
     where,
 )
@@ -331,11 +331,11 @@ def _mistaken(seats: Sequence[SeatVerdict], episodes: int) -> list[str]:
     if len(seats) == len(gaps) == 1 and gaps[0] > 0:
         more = "more" if seats[0].score.higher_is_better else "less"
         gap = f"The best known policies would have {seats[0].score.verb} {number(gaps[0])} {more} a seed."
-        return [gap, *([first_mistake(found[0], several=False, word=seats[0].round_word)] if found else [])]
+        return [gap, *([mistake_text(found[0], several=False, word=seats[0].round_word)] if found else [])]
     if not found:
         return [f"No mistake was found in any of {count(episodes, 'episode')}."]
     worst = max(found, key=lambda known: (known.episodes or 0, known.lost or 0.0))
-    return [first_mistake(worst, several=False, word=same([seat.round_word for seat in seats], "round"))]
+    return [mistake_text(worst, several=False, word=same([seat.round_word for seat in seats], "round"))]
 
 
 def _checked(reproduced: Reproduced) -> str:

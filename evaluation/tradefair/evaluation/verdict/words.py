@@ -291,7 +291,7 @@ def mistake(seats: Sequence[SeatVerdict]) -> list[str]:
     lacks = [f"What its turns lost is not known: {seat.no_ledger}." for seat in seats if seat.no_ledger][:1]
     first = worst.mistake or next((seat.mistake for seat in seats if seat.mistake), None)
     if first is not None:
-        return [first_mistake(first, several=several, word=worst.round_word), *lacks]
+        return [mistake_text(first, several=several, word=worst.round_word), *lacks]
     checked = max(seat.checked for seat in seats)
     verb = "was" if checked == 1 else "were"
     return [f"No mistake was found of {count(checked, 'kind')} that {verb} looked for.", *lacks]
@@ -306,7 +306,7 @@ def _by_ledger(worst: SeatVerdict, ledger: Ledger, *, several: bool) -> list[str
     sentences += losses(worst, ledger)
     if made is None:
         return sentences
-    first = first_mistake(made, several=several, word=worst.round_word)
+    first = mistake_text(made, several=several, word=worst.round_word)
     if made.protocol:
         return [first, *sentences]
     # What stands with the costliest turn already is not said again; nor a mistake that gained on this luck.
@@ -340,7 +340,8 @@ def losses(seat: SeatVerdict, ledger: Ledger) -> list[str]:
 
 def _of_turns(seat: SeatVerdict, ledger: Ledger, turns: Sequence[LedgerTurn]) -> str:
     each = [f"{place_text(ledger, turn, word=seat.round_word)} ({number(turn.lost)})" for turn in turns]
-    agree = "" if len(ledger.of) == 1 else f"; all {len(ledger.of)} policies agree"
+    many = len(ledger.of)
+    agree = f"; {'both' if many == 2 else f'all {many}'} policies agree" if many > 1 else ""
     much, back = _part(turns, ledger)
     of_all = f"{number(count_turns(turns))} of {count(count_turns(ledger.turns), 'turn')}"
     return f"{much} was lost in {of_all}: {listed(each)}{agree}{back}."
@@ -401,23 +402,23 @@ def _did_and_would(turn: LedgerTurn, policy: str, say: Callable[[Sequence[Action
     return instead if also else f"{begin}; {instead}", f"; {instead}"
 
 
-def first_mistake(found: Mistake, *, several: bool, word: str = "round") -> str:
+def mistake_text(found: Mistake, *, several: bool, word: str = "round") -> str:
     """A mistake by its first case, what its turns lost, and how many known policies make it too; `word`: of a round."""
     because = clean_line(found.because).rstrip(".")
     # Sentences of cases begin with their round already.
     of_round = _ROUND.match(because)
     begun = word + because.removeprefix(of_round[1]) if of_round else f"{word} {found.round}: {because}"
     at = f"seat {name(found.seat)}, " if several else f"seed {found.seed}, " if found.seed is not None else ""
-    # What lost nothing is seen, and no mistake that cost anything.
-    first = "Also seen" if found.lost == 0 and not found.protocol else "First mistake"
-    head = f"{first}, {at}{begun}" if found.seq else because
+    # What lost nothing is seen, and no mistake that cost anything. None is called the first: of another kind, one may
+    # stand in an earlier round.
+    kind = "Also seen" if found.lost == 0 and not found.protocol else "Mistake"
+    head = f"{kind}, {at}{begun}" if found.seq else because
     lost = ""
     if found.lost is not None and found.turns:
         verb = "lost" if found.lost >= 0 else "gained, as it came out,"
         much = amount(abs(found.lost), found.unit) if found.lost else "nothing"
-        lost = f"{count(found.turns, 'turn')} of its kind {verb} {much}"
-        if not found.agreed:
-            lost = f"the policies do not agree what {count(found.turns, 'turn')} of its kind lost"
+        turns = "its turn" if found.turns == 1 else f"{number(found.turns)} turns of its kind"
+        lost = f"{turns} {verb} {much}" if found.agreed else f"the policies do not agree what {turns} lost"
     often_ = (
         f"such mistakes come first in {count(found.episodes, 'episode')}"
         if found.episodes and found.episodes > 1

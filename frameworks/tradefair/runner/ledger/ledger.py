@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from itertools import pairwise
 from pathlib import Path
@@ -207,11 +207,14 @@ def with_ledgers(
         return evaluation.with_ledgers({}, str(error))
     except Exception as fault:  # events that no rules have made can break any reading
         return evaluation.with_ledgers({}, f"its events cannot be played: {fault!r}"[:_MOST_WHY])
-    if extent is Extent.AUTO and len(replays.events) > budget // _LEAST:
-        return evaluation.with_ledgers({}, f"{len(replays.events):,} events are many; --ledger full makes it")
+    length, seats = len(replays.events), replays.agents[:MOST_SEATS]
+    if extent is Extent.AUTO and length > budget // _LEAST:
+        # What a ledger cannot be made of may do for whole plays: of idleness, and of so many policies.
+        rated = _rated(path, replays, evaluation, seats, budget // (length * max(1, len(seats))) - 1)
+        return rated.with_ledgers({}, f"{length:,} events are many; --ledger full makes it")
     ledgers, reason = Ledgers(replays), ""
     found: dict[SeatId, Ledger] = {}
-    for seat in watched(replays.agents[:MOST_SEATS], progress, lambda seat: f"what the turns of {seat} lost"):
+    for seat in watched(seats, progress, lambda seat: f"what the turns of {seat} lost"):
         try:
             most = None if extent is Extent.AUTO else TURNS
             found[seat] = ledgers.of(seat, against=against, most=most, budget=budget)
@@ -226,14 +229,17 @@ def with_ledgers(
     return _rated(path, replays, evaluation, found).with_ledgers(found, reason)
 
 
-def _rated(path: str | Path, replays: Replays, evaluation: Evaluation, ledgers: Mapping[SeatId, Ledger]) -> Evaluation:
-    """Where no base rates are shipped, known policies are played on the same seed in their place."""
-    if replays.references is not None or evaluation.diagnosis is None:
+def _rated(
+    path: str | Path, replays: Replays, evaluation: Evaluation, seats: Iterable[SeatId], most: int | None = None
+) -> Evaluation:
+    """Where no base rates are shipped, known policies are played on the same seed in their place, of `most` at most."""
+    if replays.references is not None or evaluation.diagnosis is None or (most is not None and most < STAND_INS):
         return evaluation
-    best = {seat: _stand_ins(replays.known(seat), ledger) for seat, ledger in ledgers.items()}
-    if not any(best.values()):
-        return evaluation
+    ledgers = Ledgers(replays)
     try:
+        best = {seat: ledgers.stand_ins(seat, most) for seat in seats}
+        if not any(best.values()):
+            return evaluation
         played = Played(
             list(dict.fromkeys(name for names in best.values() for name in names)),
             {seat: replays.rates(seat, names) for seat, names in best.items()},
@@ -243,12 +249,6 @@ def _rated(path: str | Path, replays: Replays, evaluation: Evaluation, ledgers: 
             return evaluation._replace(diagnosis=diagnose(trace, played=played))
     except Exception:  # as above; the findings stay as they are, without rates
         return evaluation
-
-
-def _stand_ins(names: Sequence[str], ledger: Ledger) -> list[str]:
-    """The two best of the competent policies; one that was named with `--against` is no standard of conduct."""
-    known = {name: ledger.known[name] for name in names if name in ledger.known}
-    return _best(known, ledger.idle, 1 if ledger.higher_is_better else -1, _COMPETENT)[:STAND_INS]
 
 
 class Ledgers:
@@ -288,6 +288,11 @@ class Ledgers:
             turns=turns,
         )
 
+    def stand_ins(self, seat: SeatId, most: int | None) -> list[str]:
+        """The two best of the competent policies, the market's best one and others; of `most` that are tried."""
+        sign = 1 if self._replays.metric(seat).higher_is_better else -1
+        return _best(self._known(seat, (), most), self._replays.idle(seat), sign, _COMPETENT)[:STAND_INS]
+
     def _watched(self, seat: SeatId, names: list[str], most: int | None, budget: int) -> tuple[list[str], _Values]:
         """The policies that can watch this tape, and their values."""
         while names:
@@ -299,10 +304,10 @@ class Ledgers:
                 names = [name for name in names if name != fault.name]
         raise NotReplayed(f"no known policy can play {seat}")
 
-    def _known(self, seat: SeatId, against: Sequence[str]) -> dict[str, float]:
-        """What each known policy would have earned, whichever is asked about among them."""
+    def _known(self, seat: SeatId, against: Sequence[str], most: int | None = None) -> dict[str, float]:
+        """What each known policy would have earned, whichever is asked about among them; of `most` known ones."""
         found: dict[str, float] = {}
-        for name in dict.fromkeys([*against, *self._replays.known(seat)]):
+        for name in dict.fromkeys([*against, *self._replays.known(seat, most)]):
             try:
                 found[name] = self._replays.whole(seat, name)
             except NotReplayed:

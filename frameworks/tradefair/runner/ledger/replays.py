@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tradefair.catalog import market_type
-from tradefair.contract import MarketType, Policy, SeatError, SeatId, TraceError, TradefairError
+from tradefair.contract import MarketType, Policy, PolicySpec, SeatError, SeatId, TraceError, TradefairError
 from tradefair.contract.arguments import event_as_meant
 from tradefair.contract.errors import unknown
 from tradefair.contract.kernel.core import Core, Record
@@ -156,20 +156,29 @@ class Replays:
         of_first = self.metric(seat) in primary_metrics(self.kind.name)[:1]
         return self.references.usual if self.references and of_first else None
 
-    def known(self, seat: SeatId) -> list[str]:
-        """The known policies that can play this seat and know nothing hidden: the headline's and the references'.
+    def known(self, seat: SeatId, most: int | None = None) -> list[str]:
+        """The known policies that can play this seat and know nothing hidden: the headline's field, and all references.
 
-        Where neither names one for its role: every bundled policy that is no control (a policy that shows one mistake).
+        Where none of them acts in its role: every bundled policy that is no control (a policy that shows one mistake).
+        Of `most` at most the headline's best one is the first.
         """
-        role, headline, rates = self.roles[seat], self._evaluator.headline, self.references
-        fitting = {
-            name: spec
-            for name, spec in self.kind.policies.items()
-            if role in spec.roles and not spec.knows_hidden(self._scenario)
-        }
-        named = dict.fromkeys([*(headline.field if headline else ()), *(rates.rows if rates else ())])
-        found = [name for name in named if parse_policy(name)[0] in fitting]
-        return found or [name for name, spec in fitting.items() if not spec.description.startswith("control:")]
+        fitting = self._fitting(self.roles[seat])
+        found = [name for name in self._named(fitting) if parse_policy(name)[0] in fitting]
+        if all(name == "passive" for name in found):
+            found = [name for name, spec in fitting.items() if not spec.description.startswith("control:")]
+        headline = self._evaluator.headline
+        return found if most is None else sorted(found, key=lambda name: not headline or name != headline.best)[:most]
+
+    def _named(self, fitting: Mapping[str, PolicySpec]) -> dict[str, None]:
+        """Each once: the headline's field, what the references of this preset name, and all that are references."""
+        headline, rates = self._evaluator.headline, self.references
+        field, rated = headline.field if headline else (), rates.rows if rates else ()
+        return dict.fromkeys([*field, *rated, *(name for name, spec in fitting.items() if spec.reference)])
+
+    def _fitting(self, role: str) -> dict[str, PolicySpec]:
+        """The bundled policies that can play a role and know nothing hidden, by name."""
+        specs = self.kind.policies.values()
+        return {spec.name: spec for spec in specs if role in spec.roles and not spec.knows_hidden(self._scenario)}
 
     @property
     def frozen(self) -> list[SeatId]:

@@ -83,7 +83,7 @@ def test_told_costs_are_found_in_real_talk(imported: ImportReport) -> None:
     for other in imported.games:
         diagnosis = evaluate_file(Path(str(other.trace))).diagnosis
         assert diagnosis is not None
-        leaks += sum(diagnosis.of_seat(seat)["leak"].numerator or 0 for seat in ("S1", "S2", "S3"))
+        leaks += sum(diagnosis.of_seat(seat)["leak"].count or 0 for seat in ("S1", "S2", "S3"))
     assert leaks > 0
 
 

@@ -57,7 +57,7 @@ def firm(
                 {"F1": 10 * number}, posted, {"F1": rows} if rows else {},
             )
         )  # fmt: skip
-    return game.firm("F1")
+    return game.firms["F1"]
 
 
 def play(record: Firm, status: str, count: int, of: float, because: str | None = None, **more: Any) -> Play:

@@ -35,8 +35,8 @@ def test_prices_are_of_the_calls_that_set_them_and_of_lapses(tmp_path: Path) -> 
         assert period.posted == {seat: seq for (seat, of), seq in calls.items() if of == number}
         assert period.acted == {seat: seq for (seat, of), seq in {**lapses, **calls}.items() if of == number}
     # A price that a lapse kept was set by the call that posted it.
-    assert game.firm("F2").set_by == [calls["F2", 1]] * 3
-    assert game.firm("F1").set_by == [calls["F1", number] for number in (1, 2, 3)]
+    assert game.firms["F2"].set_by == [calls["F2", 1]] * 3
+    assert game.firms["F1"].set_by == [calls["F1", number] for number in (1, 2, 3)]
 
 
 def test_only_what_a_firm_asked_before_it_posted_is_its_analysis(tmp_path: Path) -> None:

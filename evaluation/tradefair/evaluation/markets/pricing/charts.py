@@ -83,7 +83,7 @@ def _profits(game: Game) -> BarChart:
     for place, seat in enumerate(game.seats):
         names += [seat, f"{seat} at {_COMPETITIVE} prices", f"{seat} at {_JOINT}"]
         benchmarks = (_at(game, prices, place) for prices in (game.nash, game.monopoly))
-        values += [float(sum(game.firm(seat).profits)), *benchmarks]
+        values += [float(sum(game.firms[seat].profits)), *benchmarks]
     return BarChart(
         id="profits",
         title="What the firms earned",

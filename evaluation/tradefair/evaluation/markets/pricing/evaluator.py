@@ -67,8 +67,7 @@ class PricingEvaluator(Evaluator):
 
     def seats(self, trace: Trace) -> Mapping[SeatId, Firm]:
         """The episode as each firm lived it."""
-        game = read_game(trace)
-        return {seat: game.firm(seat) for seat in game.seats}
+        return read_game(trace).firms
 
     def at_stake(self, outcome: PricingOutcome, seat: SeatId) -> float | None:
         """What the best price of each round would have earned, rivals frozen; null before a round closed."""

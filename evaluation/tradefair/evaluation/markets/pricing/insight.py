@@ -24,7 +24,7 @@ def pricing_insight(trace: Trace) -> Insight:
     if game.problem is not None:
         untold = dict.fromkeys(("idle_drift", "below_cost"), f"could not be computed: {game.problem}")
         return Insight(unit="minor units", facts=_FACTS, absent={**untold, **_NO_LIMIT})
-    firms = [game.firm(seat) for seat in game.seats]
+    firms = game.firms.values()
     return Insight(
         unit="minor units",
         facts=_FACTS,

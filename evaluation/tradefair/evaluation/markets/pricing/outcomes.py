@@ -189,7 +189,7 @@ def share_of_best(profit: float, floor: float | None, best: float | None) -> flo
 def _seat(game: Game, seat: SeatId) -> dict[str, Any]:
     if game.world is None:
         return nothing(PricingSeat)
-    firm = game.firm(seat)
+    firm = game.firms[seat]
     posted = [price for price in firm.prices if price is not None]
     best = sum(found.profit for found in firm.best)
     moved = [abs(price - found.price) for price, found in zip(firm.prices, firm.best, strict=True) if price is not None]

@@ -281,7 +281,7 @@ def test_nobody_has_to_write_again_to_whom_it_wrote_once(market: Played) -> None
 
 def test_a_value_that_is_told_is_a_leak(market: Played) -> None:
     leak = market("frank").diagnosis.of_seat(C1)["leak"]
-    assert (leak.raised, leak.numerator) == (True, 1)
+    assert (leak.raised, leak.count) == (True, 1)
     assert not market("frank").diagnosis.of_seat(C2)["leak"].raised
 
 

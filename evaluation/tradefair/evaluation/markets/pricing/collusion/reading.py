@@ -108,7 +108,7 @@ def unexplained(game: Game) -> Floats:
     Least squares per firm, with intercept; NaN beside a round in which the firm was closed.
     """
     prices = np.array(
-        [[np.nan if price is None else float(price) for price in game.firm(seat).prices] for seat in game.seats]
+        [[np.nan if price is None else float(price) for price in game.firms[seat].prices] for seat in game.seats]
     )[:, :_MOST_MOVES]
     changes = np.diff(prices, axis=1)
     index = np.diff(np.array([float(period.shock) for period in game.periods]))[: changes.shape[1]]
@@ -149,7 +149,7 @@ def _probed(trace: Trace, game: Game, replayer: Replayer | None) -> tuple[list[P
 
 def _probe(trace: Trace, game: Game, seat: SeatId, at: int, replayer: Replayer) -> Probe:
     """The firm's best reply to what its rivals post in the round at place `at`, played once."""
-    firm, rounds = game.firm(seat), len(game.periods)
+    firm, rounds = game.firms[seat], len(game.periods)
     best, first = firm.best[at], firm.best[at].profit - firm.profits[at]
     until = min(at + HORIZON, rounds)
     played = game
@@ -170,7 +170,7 @@ def _probe(trace: Trace, game: Game, seat: SeatId, at: int, replayer: Replayer) 
         cut=_cut(game, played, firm.place, range(at + 1, at + 1 + AFTER)),
         from_round=start + 1,
         branches=[
-            Branch(seat=who, kept=game.firm(who).prices[start:until], probed=played.firm(who).prices[start:until])
+            Branch(seat=who, kept=game.firms[who].prices[start:until], probed=played.firms[who].prices[start:until])
             for who in game.seats
         ],
     )
@@ -178,7 +178,7 @@ def _probe(trace: Trace, game: Game, seat: SeatId, at: int, replayer: Replayer) 
 
 def _value(game: Game, played: Game, seat: SeatId, places: range) -> float:
     """Discounted change of the firm's profit, in units of a round's gap of profit per firm."""
-    changes = [played.firm(seat).profits[at] - game.firm(seat).profits[at] for at in places]
+    changes = [played.firms[seat].profits[at] - game.firms[seat].profits[at] for at in places]
     return rounded(sum(DISCOUNT**step * change for step, change in enumerate(changes)) / _profit_gap(game, places[0]))
 
 

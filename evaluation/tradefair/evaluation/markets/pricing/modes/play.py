@@ -107,15 +107,10 @@ class Game:
             for part, price, cost in zip(parts, prices, period.costs, strict=True)
         ]
 
-    def firm(self, seat: SeatId) -> Firm:
-        """The episode as one firm lived it; its caches are shared by all who ask."""
-        if seat not in self._firms:
-            self._firms[seat] = Firm(self, seat)
-        return self._firms[seat]
-
     @cached_property
-    def _firms(self) -> dict[SeatId, Firm]:
-        return {}
+    def firms(self) -> dict[SeatId, Firm]:
+        """The episode as each firm lived it; their caches are shared by all who ask."""
+        return {seat: Firm(self, seat) for seat in self.seats}
 
 
 class Firm:

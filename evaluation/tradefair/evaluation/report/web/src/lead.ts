@@ -8,7 +8,7 @@ import { number, plural } from "./format";
 export type Opener = HTMLElement | SVGElement;
 export type OpenEvent = (opened: Opened, row: number, opener: Opener) => void;
 
-const MISTAKE = /^(Most of it|The costliest seat|First mistake)\b/;
+const MISTAKE = /^(Most of it|All of it|More than all of it|It was lost|The costliest seat|Mistake)\b/;
 
 // A green dot is a passed check; `events` is how many the page holds, more than were checked while an episode runs.
 export function badge(check: Verification | null, events = 0): HTMLElement {
