@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tradefair.cli.options import grouped
+from tradefair.cli.options_file import configured
 from tradefair.cli.terminal import print_json, say
 from tradefair.evaluation.report.outputs import Output, write
 from tradefair.runner.sweep_flags import AsJson, How, PlanName
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tradefair.runner.sweep import Sweep
 
 
-@grouped
+@configured("sweep", "data concurrency max-episodes max-minutes max-tokens retries store")
 def sweep_plan(
     plan: PlanName,
     how: How,

@@ -24,7 +24,7 @@ from tradefair.contract import EndReason, HarnessFailure, SeatError, SeatId, Tra
 from tradefair.contract.bounds import MAX_WAIT_S
 from tradefair.contract.errors import StorageUnavailable, unknown
 from tradefair.contract.players import AGENT
-from tradefair.host.bounds import EPISODE_BYTES, MAX_SEATS
+from tradefair.host.bounds import EPISODE_BYTES, MAX_EPISODES, MAX_SEATS
 from tradefair.host.collecting import collect, without_passes
 from tradefair.host.doors import Doors
 from tradefair.host.log import FILES, LogStore
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from tradefair.host.sandbox import Sandbox
 
 BODY_LIMIT = 1_048_576  # bytes of one request; a call's arguments may take a sixteenth of it
-MAX_EPISODES = 1_000
 _MAX_PAST = 2_000  # closed episodes that the status page still names
 # Seconds between two attempts to write to a store that cannot be reached.
 _AGAIN_S = 1.0
@@ -364,7 +363,7 @@ class Host:
         TooManyTokens.
         """
         if self.issuer is None:
-            raise SeatError("this host takes no issuer's tokens: start it with --auth oauth --issuer URL")
+            raise SeatError('this host takes no issuer\'s tokens: start it with auth = "oauth", issuer = URL')
         self._check_seat(episode, seat)
         grant = self.tokens.seat_subject(episode, seat, self.issuer.url, subject)
         self._save()
