@@ -160,6 +160,8 @@ def test_looking_around_prints_json(capsysbinary: pytest.CaptureFixture[bytes]) 
     assert tools["submit_quote"]["input_schema"]["properties"]["price"]["maximum"] == 10_000
     assert "execute_code" in tools
     assert "truthful" in {policy["name"] for policy in printed("show", "policies", "double_auction")}
+    (edgeworth,) = (row["takes"] for row in printed("show", "policies", "pricing") if row["name"] == "edgeworth")
+    assert edgeworth[0] == {"name": "step", "default": 25, "type": "integer", "minimum": 1, "maximum": 1_000_000}
 
 
 def test_every_bundled_scenario_can_be_played(capsysbinary: pytest.CaptureFixture[bytes]) -> None:

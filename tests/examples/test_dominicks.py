@@ -18,7 +18,7 @@ import pytest
 from examples.dominicks.fit import Fitted, WeekPoint, Wish, fit_demand, fit_store, main, scenario_toml
 
 from tradefair.catalog import load_scenario
-from tradefair.contract import Chance, ScenarioError
+from tradefair.contract import Chance
 from tradefair.retail.model import RetailScenario
 from tradefair.retail.rules import LineAsked, Retail
 
@@ -360,18 +360,3 @@ def test_a_fitted_store_is_played_like_a_synthetic_one(load: Callable[..., Fitte
 
 
 # --- what is refused ------------------------------------------------------------------------------------------------
-
-
-def test_a_folder_that_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(tmp_path / "none")]) == 2
-    text, said = capsys.readouterr()
-    assert text == ""
-    assert "none: no such folder; it must hold the Dominick's file ccount.csv" in said
-
-
-@pytest.mark.parametrize("content", [b"", b"\x00\xff\xfe" * 100, b"STORE,UPC\n12,1\n", b'"STORE\n' * 200_000])
-def test_a_file_that_is_no_table_is_refused(content: bytes, tmp_path: Path) -> None:
-    clean_sample().write(tmp_path)
-    (tmp_path / "wcer.csv").write_bytes(content)
-    with pytest.raises(ScenarioError, match=r"wcer\.csv"):
-        fit_store(tmp_path, WISH)

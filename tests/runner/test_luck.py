@@ -219,6 +219,7 @@ def test_what_failed_is_left_out_and_counted(
         (["double_auction/smoke", "--luck", "policy:" + "x" * 400], "model"),
         (["marketplace/small_demo", "--luck", "policy:honest", "--seat", "customer_0001"], "does not play a customer"),
         (["nowhere/smoke", "--luck", "policy:zic"], "nowhere"),
+        (["bargaining/round_robin", "--group", "3"], "it is of --luck: add that, or leave it out"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_before_anything_is_played(
