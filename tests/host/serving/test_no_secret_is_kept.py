@@ -244,7 +244,8 @@ def test_what_is_given_to_players_and_gateways_is_kept_nowhere(place: Place, end
 
 
 def _served(place: Place, *arguments: str, **more: str) -> tuple[subprocess.Popen[bytes], dict[str, Any]]:
-    given = options_file(place.folder, observers=1, log_level="debug", **more)
+    # Outside the folder: what a user writes into a file is not what tradefair has kept.
+    given = options_file(place.folder.with_name(f"{place.folder.name}_told"), observers=1, log_level="debug", **more)
     told = ("--seed", str(SEED), "--seats", "P1", "--control-port", "0", *given)
     host = place.start("host", "teaching", "--scenario", "pie", "--others", "half", *told, *arguments, keep_out=False)
     assert host.stdout is not None
