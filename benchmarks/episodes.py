@@ -23,7 +23,7 @@ from benchmarks.served import HostProcess
 from tradefair.host.doors.control_bodies import Create
 
 _EPISODES, _SEATS = 62, 8
-_OPTIONS = ("--rate", "0", "--max-episodes", "100", "--log-level", "warning")
+_OPTIONS = {"rate": 0, "max_episodes": 100, "log_level": "warning"}
 _REVISION = "2026-07-28"
 _META = {
     "io.modelcontextprotocol/protocolVersion": _REVISION,
@@ -63,7 +63,7 @@ class _Seats(NamedTuple):
 
     @classmethod
     async def in_host(cls, stack: AsyncExitStack, folder: Path, episodes: int, rounds: int) -> _Seats:
-        host = HostProcess(folder, _OPTIONS)
+        host = HostProcess(folder, **_OPTIONS)
         stack.callback(host.close)
         host.start()
         with host.control() as control:

@@ -39,7 +39,7 @@ _PATIENCE_S = 900
 _TIDIED_S = 8
 _OPENING = 16
 """Clients of one process that connect at the same time."""
-_OPTIONS = ("--rate", "0", "--linger", "10", "--max-episodes", "2000", "--log-level", "warning")
+_OPTIONS = {"rate": 0, "linger": 10, "max_episodes": 2000, "log_level": "warning"}
 _CHILD = "from benchmarks.hosting import play; play()"
 
 
@@ -64,7 +64,7 @@ class _Wave(NamedTuple):
 def measured(episodes: int, rounds: int, processes: int) -> list[Figure]:
     """Host them, play them, verify them."""
     with tempfile.TemporaryDirectory() as place:
-        host = HostProcess(Path(place) / "host", _OPTIONS)
+        host = HostProcess(Path(place) / "host", **_OPTIONS)
         try:
             host.start()
             idle = host.usage()

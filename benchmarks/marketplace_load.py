@@ -39,7 +39,7 @@ from tradefair.host.doors.control_bodies import Create, Invitation
 from tradefair.host.server.wire import CALL_KEY_META, TURN_META
 from tradefair.tracestore import open_trace
 
-_OPTIONS = ("--rate", "0", "--max-seats", "10000", "--linger", "60", "--log-level", "warning")
+_OPTIONS = {"rate": 0, "max_seats": 10000, "linger": 60, "log_level": "warning"}
 _PLAYER = "from benchmarks.marketplace_load import play; play()"
 _BARE = "from benchmarks.marketplace_load import serve_bare; serve_bare()"
 _TICK_S = 5.0
@@ -55,7 +55,7 @@ def measure(*, tiny: bool) -> list[Figure]:
     """One marketplace with all its seats played from outside, then calls beside no-op calls."""
     customers, processes = (3, 2) if tiny else (20, 2)
     with tempfile.TemporaryDirectory() as place:
-        host = HostProcess(Path(place) / "host", _OPTIONS)
+        host = HostProcess(Path(place) / "host", **_OPTIONS)
         try:
             host.start()
             figures = _load(host, customers, processes)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,17 +32,20 @@ class Usage(NamedTuple):
 class HostProcess:
     """One host over one folder, whose registry it goes on with after the first start."""
 
-    def __init__(self, folder: Path, options: Sequence[str]) -> None:
+    def __init__(self, folder: Path, **options: Any) -> None:
+        """Options of its file, a dash of a name as an underscore."""
         self.folder = folder
         self.starts: int = 0
         self.url = ""
-        self._options = options
         self.token = secrets.token_urlsafe(32)
         """The control plane's."""
         self.control_url = ""
         self._process: subprocess.Popen[bytes] | None = None
         self.log = folder.parent / f"{folder.name}.log"
         folder.parent.mkdir(parents=True, exist_ok=True)
+        self._options = folder.parent / f"{folder.name}.toml"
+        lines = [f"{name.replace('_', '-')} = {json.dumps(value)}\n" for name, value in options.items()]
+        self._options.write_text("".join(lines), encoding="utf-8")
         self._log = self.log.open("ab")
 
     def start(self) -> None:
@@ -50,7 +53,18 @@ class HostProcess:
         port = self.url.rpartition(":")[2].partition("/")[0] or "0"
         given = ["--resume", str(self.folder)] if self.starts else ["--out", str(self.folder)]
         self._process = subprocess.Popen(
-            [str(_TRADEFAIR), "host", *given, "--port", port, "--control-port", "0", "--json", *self._options],
+            [
+                str(_TRADEFAIR),
+                "host",
+                *given,
+                "--port",
+                port,
+                "--control-port",
+                "0",
+                "--json",
+                "--config",
+                self._options,
+            ],
             stdout=subprocess.PIPE,
             stderr=self._log,
             env={**os.environ, CONTROL_TOKEN_VARIABLE: self.token},

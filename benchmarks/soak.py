@@ -33,14 +33,14 @@ from tradefair.host.doors.control_bodies import Create, Invitation
 _EPISODES = 6
 _ROUNDS = 30
 _DEADLINE_S = 2.0
-_OPTIONS = ("--linger", "2", "--drain", "3", "--ttl", "600", "--log-level", "warning")
+_OPTIONS = {"linger": 2, "drain": 3, "ttl": 600, "log_level": "warning"}
 
 
 class _Soak:
     """One run: the host, the clients' diary, and what happened on the way."""
 
     def __init__(self, folder: Path, seed: int) -> None:
-        self.host = HostProcess(folder, _OPTIONS)
+        self.host = HostProcess(folder, **_OPTIONS)
         self.diary = Diary()
         self.random = random.Random(seed)
         self.down_s: list[float] = []

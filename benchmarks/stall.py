@@ -33,7 +33,7 @@ from tradefair.tracestore import open_trace
 _SEED = 7
 _GOAL_MS, _ADVANCE_MS = 100.0, 50.0
 _WHOLE_S = 3_600.0
-_OPTIONS = ("--rate", "0", "--max-seats", "100000", "--linger", "1", "--log-level", "warning")
+_OPTIONS = {"rate": 0, "max_seats": 100000, "linger": 1, "log_level": "warning"}
 _REVISION = "2026-07-28"
 
 
@@ -122,7 +122,7 @@ async def _tick(turns_ms: list[float]) -> None:
 def _hosted(traders: int, rounds: int, businesses: int) -> list[Figure]:
     """`/health` of a host while its scripted seats move, and while it makes a large market."""
     with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(1) as pool:
-        host = HostProcess(Path(place) / "host", _OPTIONS)
+        host = HostProcess(Path(place) / "host", **_OPTIONS)
         try:
             host.start()
             idle = _health_ms(host, lambda: time.sleep(2), pool)

@@ -37,7 +37,7 @@ from tradefair.runner.tasks.scoring import score_file
 _MARKET, _SCENARIO, _SEAT, _ROUNDS = "double_auction", "double_auction/smoke", "B1", 3
 _TURN: tuple[tuple[str, dict[str, Any]], ...] = (("view_my_value", {}), ("submit_quote", {"price": 50}))
 _ENDED = "terminated:rounds_completed"
-_OPTIONS = ("--rate", "0", "--max-episodes", "1100", "--linger", "600", "--log-level", "warning")
+_OPTIONS = {"rate": 0, "max_episodes": 1100, "linger": 600, "log_level": "warning"}
 _AT_ONCE = 16
 _TIDIED_S = 8
 _REVISION = "2026-07-28"
@@ -159,7 +159,7 @@ def _outcome(path: Path) -> float:
 
 async def _over_http(few: int, many: int) -> list[Figure]:
     with TemporaryDirectory() as place:
-        host = HostProcess(Path(place) / "host", _OPTIONS)
+        host = HostProcess(Path(place) / "host", **_OPTIONS)
         try:
             host.start()
             async with httpx2.AsyncClient(timeout=120, limits=httpx2.Limits(max_connections=_AT_ONCE)) as http:

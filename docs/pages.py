@@ -138,6 +138,11 @@ def described(command: Any, name: str) -> Iterator[str]:
         yield from ("| option | what it does |", "|---|---|")
         yield from (f"| `{names.replace('|', chr(92) + '|')}` | {escaped(text)} |" for names, text in shown)
         yield ""
+    rare = [option.get_help_record(context) for option in getattr(command, "rare", ())]
+    if rare:
+        yield from ("| in the file of `--config` | what it does |", "|---|---|")
+        yield from (f"| `{names.removeprefix('--')}` | {escaped(text)} |" for names, text in rare)
+        yield ""
     for below, inner in getattr(command, "commands", {}).items():
         yield from (f"### {name} {below}", "")
         yield from described(inner, f"{name} {below}")

@@ -1,4 +1,4 @@
-"""An agent of no skill plays tasks of `tradefair env serve`, with the standard library and the client's one file.
+"""An agent of no skill plays tasks of `tradefair host --tasks`, with the standard library and the client's one file.
 
 Start the server, and set TRADEFAIR_CONTROL_URL and TRADEFAIR_CONTROL_TOKEN from the line that it prints. Then run it:
 PYTHONPATH=environments/client/src python examples/train_stdlib.py [task or scenario …]

@@ -2,7 +2,7 @@
 
 For each hub's folder of `environments`: a venv in `.venv-hubs` with the client that every package names
 (`environments/client`), the hub as the package's `constraints.txt` pins it and the package itself, a
-`tradefair env serve` of this environment, then the package's tests and the `python` and `sh` blocks of its README. A
+`tradefair host --tasks` of this environment, then the package's tests and the `python` and `sh` blocks of its README. A
 hub that pip cannot install fails, unless `.ci/lacks.txt` has its reason. After the installs nothing leaves this
 machine: every Python process refuses connections to other addresses (`environments/offline`).
 """
@@ -155,8 +155,9 @@ def _last_line(text: str) -> str:
 
 @contextmanager
 def served(folder: Path) -> Generator[dict[str, str]]:
-    """A `tradefair env serve` on free ports, with its traces in `folder`: the variables that name it."""
-    command = [program(Path(sys.prefix), "tradefair"), "env", "serve", "--port", "0", "--out", str(folder / "train")]
+    """A `tradefair host --tasks bundled` on free ports, with its traces in `folder`: the variables that name it."""
+    command = [program(Path(sys.prefix), "tradefair"), "host", "--tasks", "bundled", "--json"]
+    command += ["--port", "0", "--out", str(folder / "train")]
     # A token of ours that is already set would be its token, and would not be shown again.
     named = {name: value for name, value in os.environ.items() if name != "TRADEFAIR_CONTROL_TOKEN"}
     with (folder / "server.txt").open("w", encoding="utf-8") as log:

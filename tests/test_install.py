@@ -60,7 +60,7 @@ ASKING: dict[str, tuple[str, Callable[[Path], object]]] = {
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("played")
-    assert run(["play", "teaching", "--seed", "1", "--no-references", "--quiet", "--out", str(folder)]) == 0
+    assert run(["play", "teaching", "--seed", "1", "--no-references", "--out", str(folder)]) == 0
     return folder
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from tradefair.cli import run
 from tradefair.contract import Chance, Draw
 from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.evaluation.prove.verify import verify_file
@@ -23,7 +22,6 @@ FIRST_NAME_STAYS_IN = {
     "docs/explanation/why/contract.md",
     "docs/how-to/upgrading.md",
     "llms.txt",
-    "frameworks/tradefair/cli/__init__.py",
     "mcp_servers/tradefair/contract/kernel/event.py",
     "mcp_servers/tradefair/contract/salts.py",
     "tests/data/first_name.trace",
@@ -112,21 +110,6 @@ def test_the_salts_give_the_luck_that_they_always_gave() -> None:
     assert Chance(7).uniform("a", 1) == 0.35103397613944864
     assert Draw.of(7, "B1").uniform(1) == 0.4941329992557423
     assert uniforms("a", n=1)[0] == 0.732598225755156
-
-
-@pytest.mark.parametrize("set_to", [("FAIRGROUND_DATA", "TRADEFAIR_DATA"), ("FAIRGROUND_TOKEN", "TRADEFAIR_TOKEN")])
-def test_a_variable_under_the_first_name_is_not_read_and_named(
-    set_to: tuple[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    former, name = set_to
-    monkeypatch.setenv(former, "x")
-    monkeypatch.delenv(name, raising=False)
-    assert run(["show"]) == 0
-    assert capsys.readouterr().err.splitlines() == [f"{former} is not read any more; set {name}"]
-    monkeypatch.setenv(name, "x")
-    if name != "TRADEFAIR_DATA":
-        assert run(["show"]) == 0
-        assert capsys.readouterr().err == ""
 
 
 def test_a_trace_that_was_written_under_the_first_name_is_read_and_its_labels_are_not_bound() -> None:

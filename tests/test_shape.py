@@ -209,7 +209,8 @@ PACKAGES = {
         # starlette, uvicorn, anyio: the viewer is a small web server of its own, and host is a layer that plays.
         "numpy typer rich duckdb scipy yaml zstandard opentelemetry trueskill glicko2 choix starlette uvicorn anyio",
     ),
-    "cli": _allowed("contract", "typer rich"),
+    # files: the options of a command may stand in one.
+    "cli": _allowed("contract files", "typer rich"),
     **dict.fromkeys(MARKETS, MARKET),
     # yaml: the public data sets are YAML files.
     "marketplace": _allowed("contract files trading", "numpy yaml"),

@@ -1,4 +1,4 @@
-"""What the container runs: `tradefair env serve`, and OpenEnv's server before it, until one of them ends.
+"""What the container runs: `tradefair host --tasks bundled`, and OpenEnv's server before it, until one of them ends.
 
 HOST (127.0.0.1) and PORT (8000) say where. Both programs are found on PATH, each in an environment of its own.
 """
@@ -11,7 +11,7 @@ import sys
 
 # As the first process of a container it is not ended by this signal unless it says so.
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-markets = subprocess.Popen(["tradefair", "env", "serve"], stdout=subprocess.PIPE, text=True)
+markets = subprocess.Popen(["tradefair", "host", "--tasks", "bundled", "--json"], stdout=subprocess.PIPE, text=True)
 assert markets.stdout is not None
 control = json.loads(markets.stdout.readline())["control"]
 named = {**os.environ, "TRADEFAIR_CONTROL_URL": control["url"]}

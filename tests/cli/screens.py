@@ -16,7 +16,7 @@ from tests.outside import on_terminal
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 MEDIA = ("80", "100", "140", "pipe")
 _AUCTION = "play double_auction --scenario smoke --agent policy --seat B1"
-_PIE = "play teaching --scenario pie --seed 1 --agent openai_loop --max-calls-per-round 4 --model openai:tiny"
+_PIE = "play teaching --scenario pie --seed 1 --agent openai_loop --limit calls=4 --model openai:tiny"
 READY = (
     f"{_AUCTION} --model policy:zip --seed 7 --out one",
     f"{_AUCTION} --model policy:zip --seed 5 --seeds 3 --out a",

@@ -16,7 +16,8 @@ import pytest
 from typer.main import get_command
 
 from tradefair.cli import former, run
-from tradefair.cli.invoke import app_of
+from tradefair.cli.invoke import app_of, parser_of
+from tradefair.cli.options_file import key_of
 from tradefair.cli.table import COMMANDS
 
 SNAPSHOT = Path(__file__).parents[1] / "snapshots" / "names_0_1_0.json"
@@ -33,12 +34,21 @@ PLANTED = """
 "control --secret" = "is now `--token-file {value}`"
 "control create --colour" = "left in 0.2"
 """
+IN_FILE = (
+    "tradefair {command}: `{typed}` stands in a file now: `{line}` in FILE, and `tradefair {command} --config FILE`\n"
+)
 
 
 @cache
 def today() -> dict[str, list[str]]:
     """The options of every command and group, by its name; an option with all its spellings: `-o, --output`."""
     return dict(name for command in COMMANDS for name in _names(command.name, get_command(app_of(command))))
+
+
+def rare(name: str) -> dict[str, str]:
+    """The spellings of the options that a command takes from a file alone, each with its key there."""
+    options = getattr(parser_of(name), "rare", ()) if name in today() else ()
+    return {spelling: key_of(option) for option in options for spelling in (*option.opts, *option.secondary_opts)}
 
 
 def _names(name: str, command: Any) -> Iterator[tuple[str, list[str]]]:
@@ -57,8 +67,13 @@ def answered(*words: str) -> str:
 
 
 def is_answered(name: str, *, option: str = "") -> bool:
-    """Whether the row of a name, or of a group that it stood in, is what its command line prints."""
+    """Whether the row of a name, or of a group that it stood in, is what its command line prints.
+
+    Of an option that a file alone takes now: the line that belongs there.
+    """
     told = answered(*name.split(), *([option] if option else []))
+    if option in rare(name):
+        return f"`{rare(name)[option]} = " in told and f"`tradefair {name} --config FILE`" in told
     rows = [row for row in ROWS if f"{name} {option} ".startswith(f"{row} ")]
     return any(ROWS[row].partition("{value}")[0] in told for row in rows)
 
@@ -123,6 +138,13 @@ def test_a_row_names_commands_and_options_that_exist(row: str) -> None:
         ("verify --max-events --chain", "tradefair verify: `--max-events VALUE` is now `--limit events=VALUE`\n"),
         ("control create teaching --colour red", "tradefair control create: `--colour` left in 0.2\n"),
         ("control create --secret k", "tradefair control: `--secret k` is now `--token-file k`\n"),
+        ("play teaching --trials 3", IN_FILE.format(command="play", typed="--trials", line="trials = 3")),
+        ("play --no-open", IN_FILE.format(command="play", typed="--no-open", line="open = false")),
+        ("sweep --store=pg", IN_FILE.format(command="sweep", typed="--store", line='store = "pg"')),
+        (
+            "control --url http://a create --ttl",
+            IN_FILE.format(command="control create", typed="--ttl", line='ttl = "VALUE"'),
+        ),
         ("control --secret=k status", "tradefair control: `--secret k` is now `--token-file k`\n"),
     ],
 )

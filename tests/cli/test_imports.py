@@ -102,25 +102,6 @@ def test_a_listing_in_another_form_is_refused_with_its_name(text: str) -> None:
         parsed_listing(text, source="listing.toml of cake")
 
 
-@pytest.mark.parametrize(
-    ("right", "wrong"),
-    [
-        ('"1"', "1"),
-        ("= 6", "= 12345678901234567890"),
-        ("= 6", "= true"),
-        ('["eater"]', '"eater"'),
-        ('["eater"]', "[1]"),
-        ("= false", "= 0"),
-        ('["n=1"]', "[1]"),
-    ],
-)
-def test_a_listing_with_a_value_of_another_type_is_refused(right: str, wrong: str) -> None:
-    text = listing_toml(Listing("1", "cake", 6, {"half": ListedPolicy("half of it", ["eater"], False, ["n=1"])}))
-    assert parsed_listing(text, source="file").tools == 6
-    with pytest.raises(ScenarioError, match=r"^file: "):
-        parsed_listing(text.replace(right, wrong), source="file")
-
-
 @pytest.mark.parametrize("content", [b"\xff", b"#" * (2**20 + 1), b"title", None])
 def test_a_broken_package_is_missing_from_the_list_of_markets_and_breaks_no_other(
     content: bytes | None, tmp_path: Path

@@ -11,16 +11,14 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import cache
 from pathlib import Path
-from statistics import NormalDist, median
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import pytest
-from benchmarks.dominicks import main as print_oracle
-from examples.dominicks.dominicks_files import read_customers, week_of
 from examples.dominicks.fit import Fitted, WeekPoint, Wish, fit_demand, fit_store, main, scenario_toml
 
 from tradefair.catalog import load_scenario
-from tradefair.contract import Chance, ScenarioError
+from tradefair.contract import Chance
 from tradefair.retail.model import RetailScenario
 from tradefair.retail.rules import LineAsked, Retail
 
@@ -280,15 +278,6 @@ def test_the_fit_is_exact_where_demand_has_no_noise() -> None:
     assert fit.seasonal
 
 
-def test_seasonal_terms_that_cannot_be_estimated_are_zero() -> None:
-    points = [WeekPoint(52, 1 + week / 100, 1 / (1 + math.exp(3 + week / 100))) for week in range(60)]
-    fit = fit_demand(points)
-    assert fit is not None
-    assert (fit.beta_sin, fit.beta_cos, fit.seasonal) == (0.0, 0.0, False)
-    assert fit.beta == pytest.approx(-1.0)
-    assert fit_demand([WeekPoint(week, 2.0, 0.01 + week / 10_000) for week in range(60)]) is None
-
-
 def test_a_product_that_cannot_be_fitted_is_rejected_with_its_reason(load: Callable[..., Fitted]) -> None:
     sample = clean_sample()
     rising, constant, short, _ = (made.upc for made in PRODUCTS["cig"])
@@ -313,21 +302,6 @@ def test_a_product_that_cannot_be_fitted_is_rejected_with_its_reason(load: Calla
     }
 
 
-def test_five_products_at_most_are_taken_those_with_most_weeks_and_then_most_units(load: Callable[..., Fitted]) -> None:
-    sample = clean_sample()
-    fewer = str(PRODUCTS["cer"][3].upc)
-    sample.movement["cer"] = [row for row in sample.movement["cer"] if (row["UPC"], row["WEEK"]) != (fewer, "46")]
-    units = {
-        made.name.title(): sum(int(sample.row("cer", made.upc, week)["MOVE"]) for week in WEEKS)
-        for made in PRODUCTS["cer"][:3]
-    }
-    fitted = load(sample, products_per_category=2)
-    chosen = [row.description for row in fitted.report.products[:2]]
-    assert chosen == sorted(units, key=lambda name: -units[name])[:2]
-    assert [report.not_needed for report in fitted.report.categories] == [2, 2]
-    assert [row.weeks for row in load(sample).report.products[:4]] == [60, 60, 60, 59]
-
-
 # --- the traps ------------------------------------------------------------------------------------------------------
 
 
@@ -345,209 +319,7 @@ def test_the_same_data_written_otherwise_are_the_same_store(
     assert ["Q" in warning for warning in fitted.report.warnings] == [True for code in counted if code == "Q"]
 
 
-def test_trap_4_the_hex_columns_hold_the_exact_price(clean: Fitted, load: Callable[..., Fitted]) -> None:
-    sample = clean_sample()
-    for row in sample.movement["cer"]:
-        row["PRICE"], row["PROFIT"] = row["PRICE"][:1], row["PROFIT"].partition(".")[0]
-    fitted = load(sample)
-    assert fitted.store.digest == clean.store.digest
-    assert fitted.report.categories[0].mended["hex_more_exact"] > 200
-    sample.columns["cer"] = MOVEMENT[:-2]
-    without = load(sample)
-    assert without.store.digest != clean.store.digest
-    assert any("truncated" in warning for warning in without.report.warnings)
-
-
-def test_trap_5_the_cost_is_kept_and_not_the_percentage(load: Callable[..., Fitted]) -> None:
-    sample = clean_sample()
-    rings = PRODUCTS["cer"][0]
-    for row in sample.movement["cer"]:
-        if row["UPC"] == str(rings.upc):
-            set_margin(row, 100 * (1 - 1.75 / float(row["PRICE"])))
-    fitted = load(sample)
-    place = named(fitted, "Corn Rings")
-    row = fitted.report.products[place]
-    prices = [price_of(rings, 12, week) for week in range(78, 104)]
-    assert row.acquisition_cost == pytest.approx(1.75)
-    assert row.margin == pytest.approx(1 - 1.75 / median(prices))
-    for supplier in fitted.store.products[place].suppliers:
-        assert 0.56 * 1.75 * 0.72 <= supplier.base_cost <= 0.56 * 1.75 * 1.25
-
-
-def test_trap_7_doubtful_rows_are_dropped_and_absence_is_remembered(load: Callable[..., Fitted]) -> None:
-    sample = clean_sample()
-    rings = PRODUCTS["cer"][0].upc
-    for week in (47, 48):
-        set_price(sample.row("cer", rings, week), 99.0)
-        sample.row("cer", rings, week)["OK"] = "0"
-    for week in (49, 95):
-        set_price(sample.row("cer", rings, week), 0.0)
-        sample.row("cer", rings, week)["MOVE"] = "0"
-    set_price(sample.row("cer", rings, 50), 0.0)
-    sample.row("cer", rings, 51)["MOVE"] = "0"
-    sample.row("cer", rings, 52)["QTY"] = "0"
-    sample.row("cer", rings, 53).update(PRICE=".", PRICE_HEX="")
-    fitted = load(sample, products_per_category=4)
-    report, row = fitted.report.categories[0], fitted.report.products[named(fitted, "Corn Rings")]
-    assert report.dropped == {
-        "no_quantity": 1,
-        "not_carried": 2,
-        "not_ok": 2,
-        "sales_without_price": 1,
-        "unreadable": 1,
-    }
-    assert report.left_out_of_fit == {"nothing_sold": 1}
-    assert row.not_carried_weeks == [49, 95]
-    assert row.weeks == 60 - 8
-    assert row.history_weeks_filled == 1
-    prices = fitted.store.products[named(fitted, "Corn Rings")].weekly_price_cents
-    assert prices[95 - 91] == prices[94 - 91]
-    assert report.rows == 240
-    assert report.other_store_rows == 240
-
-
-@pytest.mark.parametrize(("start", "first_week"), [(START, 91), (START - timedelta(days=1), 90)])
-def test_trap_8_weeks_start_on_thursday(
-    start: date, first_week: int, load: Callable[..., Fitted], clean: Fitted
-) -> None:
-    fitted = load(clean_sample(), start_date=start)
-    for product, row in zip(fitted.store.products, fitted.report.products, strict=True):
-        recorded = [price_of(EVERY[row.description], 12, first_week + step) for step in range(14)]
-        assert product.weekly_price_cents == tuple(round(100 * price) for price in recorded)
-        assert row.history_weeks_filled == 0
-    assert week_of(FIRST_DAY) == 1
-    assert week_of(FIRST_DAY + timedelta(days=6)) == 1
-    assert week_of(FIRST_DAY + timedelta(days=7)) == 2
-
-
-def test_trap_9_missing_counts_are_filled_by_the_mean_of_their_weekday(tmp_path: Path) -> None:
-    sample = clean_sample()
-    null, gap, christmas = date(1991, 3, 5), date(1991, 3, 6), date(1990, 12, 25)
-    whole = read_customers(sample.write(tmp_path) / "ccount.csv", 12, START)
-    sample.count(null)["CUSTCOUN"] = "."
-    sample.counts.remove(sample.count(gap))
-    sample.counts.remove(sample.count(christmas))
-    mended = read_customers(sample.write(tmp_path) / "ccount.csv", 12, START)
-    expected = whole.by_week[week_of(null)]
-    for day in (null, gap):
-        others = [visitors(12, date(1990, 7, 26) + timedelta(days=offset)) for offset in range(420)]
-        same = [
-            count
-            for offset, count in enumerate(others)
-            if (that := date(1990, 7, 26) + timedelta(days=offset)).weekday() == day.weekday()
-            and that not in (day, christmas)
-        ]
-        expected += sum(same) / len(same) - visitors(12, day)
-    assert mended.by_week[week_of(null)] == pytest.approx(expected)
-    assert mended.by_week[week_of(christmas)] == whole.by_week[week_of(christmas)]
-    assert (mended.report.filled_days, mended.report.closed_days) == (2, 1)
-    assert whole.report.filled_days == 0
-
-
-def test_trap_9_counts_that_share_a_divisor_are_taken_as_they_are_with_a_warning(
-    clean: Fitted, load: Callable[..., Fitted]
-) -> None:
-    sample = clean_sample()
-    for row in sample.counts:
-        row["CUSTCOUN"] = str(7 * int(row["CUSTCOUN"]))
-    fitted = load(sample)
-    assert clean.report.warnings == []
-    assert any("multiples of 7" in warning for warning in fitted.report.warnings)
-    assert fitted.report.customers.per_day == pytest.approx(7 * clean.report.customers.per_day)
-    for seven, one in zip(fitted.store.products, clean.store.products, strict=True):
-        assert seven.alpha == pytest.approx(one.alpha - math.log(7), abs=0.05)
-        assert seven.beta == pytest.approx(one.beta, rel=0.05)
-
-
-def test_trap_10_items_outlive_their_upc(clean: Fitted, load: Callable[..., Fitted]) -> None:
-    sample = clean_sample()
-    squares, moons = PRODUCTS["cer"][1], PRODUCTS["cer"][2]
-    for row in sample.movement["cer"]:
-        if row["UPC"] in (str(squares.upc), str(moons.upc)) and int(row["WEEK"]) >= 80:
-            row["UPC"] = str(int(row["UPC"]) + 800)
-    for made in (squares, moons):
-        sample.upcs["cer"].append(labelled(made) | {"UPC": str(made.upc + 800)})
-    fitted = load(sample)
-    row = fitted.report.products[named(fitted, "Bran Squares")]
-    assert (row.item, row.upcs, row.weeks) == ("item 502", [squares.upc, squares.upc + 800], 60)
-    joined, alone = (
-        store.products[named(one, "Bran Squares")] for one, store in ((fitted, fitted[0]), (clean, clean[0]))
-    )
-    assert (joined.alpha, joined.beta, joined.suppliers) == (alone.alpha, alone.beta, alone.suppliers)
-    # Without an item number each UPC stands for itself.
-    assert [one.item for one in fitted.report.categories[0].rejected] == ["upc 3800000103", "upc 3800000903"]
-
-
-def test_trap_10_a_week_with_both_upcs_has_their_units_and_mean_price(load: Callable[..., Fitted]) -> None:
-    sample = clean_sample()
-    squares = PRODUCTS["cer"][1]
-    both = dict(sample.row("cer", squares.upc, 95)) | {"UPC": "3800000999", "MOVE": "100"}
-    first = sample.row("cer", squares.upc, 95)
-    first["MOVE"] = "300"
-    set_price(first, 3.0)
-    set_price(both, 2.0)
-    sample.movement["cer"].append(both)
-    sample.upcs["cer"].append(labelled(squares) | {"UPC": "3800000999"})
-    fitted = load(sample)
-    assert fitted.store.products[named(fitted, "Bran Squares")].weekly_price_cents[95 - 91] == 275
-
-
-def test_trap_11_descriptions_and_sizes_are_cleaned(load: Callable[..., Fitted]) -> None:
-    sample = clean_sample()
-    dirt = [("#~CORN   RINGS *\x07", "~12  OZ"), ("$BRAN", "NO SIZE"), ("  ", "~"), ("M&M'S 7-UP %", "6/12 O")]
-    for row, (description, size) in zip(sample.upcs["cer"], dirt, strict=True):
-        row |= {"DESCRIP": description, "SIZE": size}
-    products = load(sample).store.products[:4]
-    assert {(product.brand, product.description, product.size) for product in products} == {
-        ("Corn", "Rings", "12 oz"),
-        ("Bran", "cereal", "not recorded"),
-        ("Unnamed", "cereal", "not recorded"),
-        ("M&m's", "7-up", "6/12 o"),
-    }
-
-
-def test_trap_12_cigarette_margins_before_excise_count_as_fifteen_per_cent(load: Callable[..., Fitted]) -> None:
-    sample = clean_sample()
-    for code in ("cer", "cig"):
-        for row in sample.movement[code]:
-            set_margin(row, 64.2)
-    fitted = load(sample)
-    categories = [product.category for product in fitted.store.products]
-    margins = [row.margin for row in fitted.report.products]
-    for category, margin in zip(categories, margins, strict=True):
-        assert margin == pytest.approx(0.642 if category == 0 else 0.15)
-    assert [report.mended.get("excise_margin") for report in fitted.report.categories] == [None, 240]
-
-
-def test_trap_13_weeks_without_customers_are_left_out(load: Callable[..., Fitted]) -> None:
-    sample = clean_sample()
-    for offset in range(7):
-        sample.count(date(1990, 8, 2) + timedelta(days=offset))["CUSTCOUN"] = "0"
-        sample.counts.remove(sample.count(date(1990, 8, 9) + timedelta(days=offset)))
-    report = load(sample).report
-    assert {row.weeks for row in report.products} == {58}
-    assert [one.left_out_of_fit for one in report.categories] == [{"no_customers": 8}] * 2
-    assert (report.customers.weeks, report.customers.weeks_without_customers) == (58, 1)
-    assert report.customers.weeks_without_counts == 1
-
-
 # --- the store ------------------------------------------------------------------------------------------------------
-
-
-def test_the_same_files_give_the_same_store_and_another_outlet_gives_another(
-    clean: Fitted, load: Callable[..., Fitted]
-) -> None:
-    assert load(clean_sample()).store == clean.store
-    assert load(clean_sample(), store_number=15).store.digest != clean.store.digest
-    assert load(clean_sample(), categories=["Cereals", "Cigarettes"]).store.digest == clean.store.digest
-
-
-def test_prices_are_those_of_the_half_year_before_the_start(clean: Fitted) -> None:
-    for product, row in zip(clean.store.products, clean.report.products, strict=True):
-        prices = sorted(price_of(EVERY[row.description], 12, week) for week in range(78, 104))
-        assert product.reference_price_cents == round(100 * median(prices))
-        assert 100 * prices[1] <= product.start_price_cents <= 100 * prices[-2]
-        assert row.elasticity == pytest.approx(-product.beta * median(prices))
 
 
 def test_what_is_printed_is_a_scenario_with_the_same_store_in_it(
@@ -570,12 +342,6 @@ def test_what_is_printed_is_a_scenario_with_the_same_store_in_it(
     assert scenario.seats == {"manager": "agent"}
 
 
-def test_a_store_too_large_for_a_scenario_file_is_refused(clean: Fitted, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("examples.dominicks.fit.MIB", 8_000)
-    with pytest.raises(ScenarioError, match=r"a scenario of \d,\d{3} bytes; at most 8,000 .* take fewer --products"):
-        scenario_toml(clean)
-
-
 def test_a_fitted_store_is_played_like_a_synthetic_one(load: Callable[..., Fitted], tmp_path: Path) -> None:
     fitted = load(sample_with_every_trap())
     file = tmp_path / "store.toml"
@@ -593,106 +359,4 @@ def test_a_fitted_store_is_played_like_a_synthetic_one(load: Callable[..., Fitte
     assert market.records.price.at(0, 0) == fitted.store.products[0].weekly_price_cents[0]
 
 
-def test_the_benchmark_prints_how_well_a_fitted_store_meets_the_published_oracle(
-    load: Callable[..., Fitted], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "store.toml"
-    file.write_text(scenario_toml(load(clean_sample())))
-    print_oracle([str(file), "--seeds", "1"])
-    head, *lines = capsys.readouterr().out.splitlines()
-    assert head == "oracle in retail/dominicks: 8 products, 1 seeds"
-    rows = [line.split() for line in lines]
-    assert [row[0] for row in rows] == ["net_worth", "units", "sold_products", "stockout_days"]
-    assert [row[3] for row in rows] == ["131,510.00", "267,998.00", "34.48", "122.00"]
-    # Eight products cannot be thirty-four.
-    assert "not met" in lines[2]
-
-
 # --- what is refused ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["wcer.csv", "upccig.csv", "ccount.csv"])
-def test_a_file_lies_anywhere_in_the_folder_once(name: str, tmp_path: Path) -> None:
-    clean_sample().write(tmp_path)
-    below = tmp_path / "movement" / name.upper()
-    below.parent.mkdir()
-    (tmp_path / name).rename(below)
-    assert len(fit_store(tmp_path, WISH).store.products) == 8
-    (tmp_path / name).write_text("")
-    with pytest.raises(ScenarioError, match=f"2 files are called {name}: leave one"):
-        fit_store(tmp_path, WISH)
-    below.unlink()
-    (tmp_path / name).unlink()
-    with pytest.raises(ScenarioError, match=f"no file {name}"):
-        fit_store(tmp_path, WISH)
-
-
-def test_a_folder_that_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(tmp_path / "none")]) == 2
-    text, said = capsys.readouterr()
-    assert text == ""
-    assert "none: no such folder; it must hold the Dominick's file ccount.csv" in said
-
-
-@pytest.mark.parametrize("name", ["STORE", "PROFIT", "OK"])
-def test_a_missing_column_is_named(name: str, load: Callable[..., Fitted]) -> None:
-    sample = clean_sample()
-    sample.columns["cer"] = [column for column in MOVEMENT if column != name]
-    with pytest.raises(ScenarioError, match=rf"wcer.csv: no column {name}; found "):
-        load(sample)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"store_number": 99}, "no customer counts of store 99"),
-        ({"categories": ["cer", "xyz"]}, "xyz.*Cereals"),
-        ({"categories": []}, "none"),
-        ({"categories": ["cer", "Cereals"]}, "twice"),
-        ({"start_date": date(1996, 1, 1)}, "no item of store 12 can be used.*no_recent_price 4"),
-        ({"history_days": 3}, "history_days"),
-        ({"cost_level": 2.0}, "cost_level"),
-        ({"start_date": date(1980, 1, 1)}, "start_date"),
-    ],
-)
-def test_a_request_that_cannot_be_met_is_refused(
-    changes: dict[str, Any], message: str, load: Callable[..., Fitted]
-) -> None:
-    with pytest.raises(ScenarioError, match=message):
-        load(clean_sample(), **changes)
-
-
-@pytest.mark.parametrize("content", [b"", b"\x00\xff\xfe" * 100, b"STORE,UPC\n12,1\n", b'"STORE\n' * 200_000])
-def test_a_file_that_is_no_table_is_refused(content: bytes, tmp_path: Path) -> None:
-    clean_sample().write(tmp_path)
-    (tmp_path / "wcer.csv").write_bytes(content)
-    with pytest.raises(ScenarioError, match=r"wcer\.csv"):
-        fit_store(tmp_path, WISH)
-
-
-def test_damaged_rows_are_counted_and_stop_nothing(clean: Fitted, tmp_path: Path) -> None:
-    clean_sample().write(tmp_path)
-    huge = "9" * 400
-    damaged = [
-        "12,3800000101",
-        "",
-        f"12,3800000101,{huge},5,1,2.0,,10,1,,",
-        "12,3800000101,60,1e12,1,2.0,,10,1,,",
-        "12,3800000101,61,5,1,-2.0,,10,1,,",
-        "12,3800000101,62,5,1,nan,,10,1,,",
-        "12,1,62,5,1,2.0,,10,1,,",
-        "12,3800000101,63,5,1,2.0,,10,1,,",
-        "12,3800000101,64,5,1,2.0,,10,,,",
-    ]
-    with (tmp_path / "wcer.csv").open("a") as file:
-        file.write("\n".join(damaged) + "\n")
-    fitted = fit_store(tmp_path, WISH)
-    assert fitted.store.digest == clean.store.digest
-    assert fitted.report.categories[0].dropped == {
-        "not_ok": 1,
-        "out_of_range": 2,
-        "repeated_week": 1,
-        "short_row": 1,
-        "unreadable": 2,
-        "upc_unknown": 1,
-    }

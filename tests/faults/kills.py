@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, Protocol
 
 import httpx2
 import orjson
+from tests.options_files import options_file
 from tests.runner.test_sweep import PLAN
 from tests.waiting import LONG, LONGER
 
@@ -153,6 +154,7 @@ class _Host:
 
     def __init__(self, shim: Path, folder: Path, seed: int) -> None:
         self._shim, self._folder, self._seed, self._tries = shim, folder, seed, 0
+        self._told = folder.parent / f"{folder.name}_told"
         self._token: str | None = None
         self._process: _Process | None = None
         self._url = ""
@@ -165,7 +167,7 @@ class _Host:
         else:
             given = ("--resume", self._folder / str(self._tries))
         self._process = _Process(
-            self._shim, fault, "host", *given, "--json", "--port", "0", "--rate", "0", "--linger", str(LONG)
+            self._shim, fault, "host", *given, "--json", "--port", "0", *options_file(self._told, rate=0, linger=LONG)
         )
         ready = self._process.line()
         if ready is None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.options_files import options_file
 from tests.outside import Answer, Asked, endpoint, on_terminal
 from tests.waiting import LONG, SOON, Clock
 
@@ -121,7 +122,9 @@ def test_on_a_terminal_the_bar_moves_while_a_reply_is_awaited(tmp_path: Path, qu
     shape = {"TERM": "xterm", "COLUMNS": "140", "OPENAI_API_KEY": "x"}
     with endpoint(think) as address:
         agent = ["--agent", "react", "--model", "openai:slow", "--base-url", f"{address}/v1", "--no-references"]
-        code, shown = on_terminal([*command, *agent, *(["--quiet"] if quiet else [])], tmp_path, shape, heard=heard)
+        code, shown = on_terminal(
+            [*command, *agent, *options_file(tmp_path, quiet=quiet)], tmp_path, shape, heard=heard
+        )
     # It never called a tool.
     assert code == 1, shown
     if quiet:

@@ -63,7 +63,7 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostProcess]:
-    made = HostProcess(tmp_path_factory.mktemp("boards") / "host", [])
+    made = HostProcess(tmp_path_factory.mktemp("boards") / "host")
     made.start()
     yield made
     made.close()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from tests.options_files import options_file
 
 from tradefair.catalog import load_scenario, market_type, scenario_ids
 from tradefair.cli import run as tradefair
@@ -195,11 +196,12 @@ def test_a_desktop_client_is_told_the_folder_that_its_scenario_needs(
     data = published("mexican_3_9").parents[1]
     monkeypatch.chdir(data)
     monkeypatch.setenv("TRADEFAIR_DATA", "/nowhere")
-    assert tradefair(["config", "marketplace", "--scenario", "mexican_3_9", "--data", "marketplace"]) == 0
+    told = options_file(data, data="marketplace")
+    assert tradefair(["config", "marketplace", "--scenario", "mexican_3_9", *told]) == 0
     arguments = json.loads(capsys.readouterr().out)["mcpServers"]["tradefair-marketplace"]["args"]
-    told = Path(arguments[arguments.index("--data") + 1])
-    assert told.is_absolute()
-    assert told.samefile(data / "marketplace")
+    named = Path(arguments[arguments.index("--data") + 1])
+    assert named.is_absolute()
+    assert named.samefile(data / "marketplace")
     assert arguments[arguments.index("--seat") + 1] == "customer_0001"
 
 

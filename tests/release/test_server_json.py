@@ -12,7 +12,7 @@ import orjson
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
-from tests.cli.options_of import options_of
+from tests.cli.test_former import today
 
 from tradefair.catalog import market_names
 
@@ -68,5 +68,5 @@ def test_its_arguments_are_those_of_serve() -> None:
     command, market, *named = entry()["packages"][0]["packageArguments"]
     assert command["value"] == "serve"
     assert (sorted(market["choices"]), market["default"] in market["choices"]) == (market_names(), True)
-    known = {word for line in options_of("serve") for word in re.findall(r"--[a-z-]+", line.partition(":")[0])}
+    known = {word for option in today()["serve"] for word in option.split(", ")}
     assert {argument["name"] for argument in named} <= known

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.options_files import options_file
 from tests.waiting import LONGER
 
 from tradefair.evaluation.prove.verify import verify_file
@@ -76,7 +77,9 @@ class Terminal:
 def test_actions_wait_for_a_yes_and_a_no_is_told_to_the_agent(start: Any, told: Any, tmp_path: Path) -> None:
     terminal = Terminal()
     options: dict[str, Any] = {"stdin": terminal.theirs, "stderr": terminal.theirs, "stdout": subprocess.DEVNULL}
-    process = start(*DUEL, "--agent", "react", "--set", "rounds=4", "--approve", **options)
+    process = start(
+        *DUEL, "--agent", "react", "--set", "rounds=4", *options_file(tmp_path / "told", approve=True), **options
+    )
     for number, answer in enumerate(("perhaps", "y", "No, too cheap", "a")):
         terminal.wait_for("[y]es, [n]o and why, [a]ll", number + 1)
         terminal.say(answer)
@@ -98,8 +101,10 @@ def test_actions_wait_for_a_yes_and_a_no_is_told_to_the_agent(start: Any, told: 
 
 
 def test_without_a_terminal_nobody_can_be_asked(start: Any, tmp_path: Path) -> None:
-    process = start(*DUEL, "--approve", stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    process = start(
+        *DUEL, *options_file(tmp_path.parent / "told", approve=True), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
     _, told = process.communicate(timeout=LONGER)
     assert process.returncode == 2
-    assert "--approve asks on a terminal" in told
+    assert "approve asks on a terminal" in told
     assert list(tmp_path.iterdir()) == []

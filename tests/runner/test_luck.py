@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 import pytest
+from tests.options_files import options_file
 
 from tradefair.cli import run
 from tradefair.contract import Chance
@@ -169,7 +170,7 @@ def test_where_nothing_varies_there_is_no_share(luck: Luck, capsys: pytest.Captu
 
 @pytest.mark.process
 def test_it_goes_on_where_it_was_and_grows(luck: Luck, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    few = luck("bargaining/one_shot", "policy:random_within_value", "--max-episodes", "11")
+    few = luck("bargaining/one_shot", "policy:random_within_value", *options_file(tmp_path, max_episodes=11))
     assert (few["sweep"]["done"], few["sweep"]["stopped"] is not None) == (11, True)
     rest = luck("bargaining/one_shot", "policy:random_within_value")
     assert rest["sweep"]["played_now"] == 29
@@ -179,7 +180,7 @@ def test_it_goes_on_where_it_was_and_grows(luck: Luck, capsys: pytest.CaptureFix
     whole = luck("bargaining/one_shot", "policy:random_within_value", "--group", "4", folder="at once")
     assert (more["share"], more["mean"], more["sd"]) == (whole["share"], whole["mean"], whole["sd"])
     # Stopped by a limit, it says how far it is and measures nothing.
-    options = ("--luck", "policy:random_within_value", "--seeds", "20", "--max-episodes", "5")
+    options = ("--luck", "policy:random_within_value", "--seeds", "20", *options_file(tmp_path, max_episodes=5))
     assert run(["sweep", "bargaining/one_shot", *options, "--out", str(tmp_path / "new")]) == 0
     said = capsys.readouterr().out
     assert "5 of 80 episodes done" in said
@@ -218,6 +219,7 @@ def test_what_failed_is_left_out_and_counted(
         (["double_auction/smoke", "--luck", "policy:" + "x" * 400], "model"),
         (["marketplace/small_demo", "--luck", "policy:honest", "--seat", "customer_0001"], "does not play a customer"),
         (["nowhere/smoke", "--luck", "policy:zic"], "nowhere"),
+        (["bargaining/round_robin", "--group", "3"], "it is of --luck: add that, or leave it out"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_before_anything_is_played(

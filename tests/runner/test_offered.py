@@ -1,4 +1,4 @@
-"""`--offer` and `--max-reply`: what stands in a graph's requests, in its record, and in a replay of them."""
+"""Limits `offer` and `reply`: what stands in a graph's requests, in its record, and in a replay of them."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ def test_a_strangers_record_is_not_believed(options: dict[str, Any]) -> None:
     ("agent", "says"),
     [
         (AgentSpec("react", "policy:half", offer="some"), "no offer: write all or useful"),
-        (AgentSpec("openai_loop", "policy:half", offer="all"), "--offer is an option of our graphs"),
-        (AgentSpec("openai_loop", "policy:half", max_reply=0), "--max-reply is an option of our graphs"),
+        (AgentSpec("openai_loop", "policy:half", offer="all"), "--limit offer is an option of our graphs"),
+        (AgentSpec("openai_loop", "policy:half", max_reply=0), "--limit reply is an option of our graphs"),
     ],
 )
 def test_what_cannot_be_offered_is_said_before_anything_is_written(agent: AgentSpec, says: str) -> None:

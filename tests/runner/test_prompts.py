@@ -22,6 +22,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from tests.evaluation.export.test_reimport import again, figures
+from tests.options_files import options_file
 from tests.play_specs import preset_spec
 from tests.waiting import LONG
 
@@ -193,9 +194,17 @@ async def test_prompts_can_be_left_out(duel: Callable[..., PlaySpec], tmp_path: 
     # The replies of its notes are there all the same.
     assert mine["calls"][-1]["answer"]["calls"] == [["", "submit_quote", ""]]
     assert all(call["events"] for call in mine["calls"])
-    with pytest.raises(ScenarioError, match="leave --no-prompts out"):
+    with pytest.raises(ScenarioError, match="leave `prompts = false` out"):
         duel(AgentSpec("react", POLICY, prompts=False, record=str(path.with_suffix(".jsonl"))))
-    command = ["play", "teaching", "--agent", "react", "--no-prompts", "--no-references", "--out"]
+    command = [
+        "play",
+        "teaching",
+        "--agent",
+        "react",
+        *options_file(tmp_path, prompts=False),
+        "--no-references",
+        "--out",
+    ]
     assert await asyncio.to_thread(run, [*command, str(tmp_path / "quiet")]) == 0
     assert prompts_of(next((tmp_path / "quiet").glob("*.trace"))) == []
 

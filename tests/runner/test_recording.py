@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
+from tests.options_files import options_file
 
 from tradefair.cli import run
 from tradefair.runner.play.agent_spec import AgentSpec
@@ -75,7 +76,7 @@ def test_a_changed_request_is_a_hard_error_that_names_the_first_message_that_dif
 @pytest.mark.network
 def test_a_run_that_is_resumed_appends_to_its_recording(shell: Shell, told: Any, tmp_path: Path) -> None:
     calls = tmp_path / "calls.jsonl"
-    error = shell.failed("--agent", "react", "--record", calls, "--faults", "500@4..")
+    error = shell.failed("--agent", "react", "--record", calls, *options_file(tmp_path, faults="500@4.."))
     # The trace names no file, so the advice does.
     words = error.rpartition("tradefair play ")[2].strip().rstrip(")").split()
     assert words[2:] == ["--record", str(calls)]
@@ -98,16 +99,17 @@ def test_a_run_that_is_resumed_appends_to_its_recording(shell: Shell, told: Any,
         (("--model", "replay:no-such-file.jsonl"), "cannot be read"),
         (("--agent", "policy", "--record", "a.jsonl"), "makes none"),
         (("--agent", "external", "--replay", "a.jsonl"), "makes none"),
-        (("--faults", "fire@1"), "is no fault"),
-        (("--agent", "openai_loop", "--window", "full_round"), "option of our graphs"),
-        (("--agent", "openai_loop", "--approve"), "terminal|option of our graphs"),
-        (("--window", "some"), "is not a window"),
+        ({"faults": "fire@1"}, "is no fault"),
+        ({"agent": "openai_loop", "window": "full_round"}, "option of our graphs"),
+        ({"agent": "openai_loop", "approve": True}, "terminal|option of our graphs"),
+        ({"window": "some"}, "is not a window"),
     ],
 )
 def test_what_cannot_be_recorded_or_replayed_is_usage(
-    shell: Shell, tmp_path: Path, options: tuple[str, ...], says: str
+    shell: Shell, tmp_path: Path, options: tuple[str, ...] | dict[str, Any], says: str
 ) -> None:
-    error = shell.failed(*options, code=2)
+    given = options_file(tmp_path, **options) if isinstance(options, dict) else options
+    error = shell.failed(*given, code=2)
     assert any(word in error for word in says.split("|")), error
     assert not (tmp_path / "failed").exists()
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 import pytest
+from tests.options_files import options_file
 
 import tradefair.api as tf
 from tradefair.cli import run
@@ -123,7 +124,7 @@ def test_the_ledgers_of_a_series_share_one_budget_of_events(tmp_path: Path) -> N
 def test_a_failing_endpoint_ends_the_series_and_says_what_is_missing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    agent = ("--agent", "react", "--faults", "500@1..", "--seeds", "3", "--out", str(tmp_path))
+    agent = ("--agent", "react", *options_file(tmp_path, faults="500@1.."), "--seeds", "3", "--out", str(tmp_path))
     assert run(["play", "double_auction", "--scenario", "smoke", "--seed", "5", *agent]) == 3
     told = capsys.readouterr().err
     assert "seed 5: " in told
@@ -134,14 +135,16 @@ def test_a_failing_endpoint_ends_the_series_and_says_what_is_missing(
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--seeds", "2", "--trials", "2"), "leave one out"),
-        (("--trials", "2", "--agent", "react"), "reflection"),
+        (("--seeds", "2", "--config", "trials.toml"), "leave one out"),
+        (("--config", "trials.toml", "--agent", "react"), "reflection"),
         (("--seeds", "2", "--seed", str(2**63 - 1)), "beyond"),
     ],
 )
 def test_what_makes_no_series_is_usage(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], says: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: Any, says: str
 ) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("trials.toml").write_text("trials = 2", encoding="utf-8")
     assert run(["play", "double_auction", "--out", str(tmp_path / "no"), *arguments]) == 2
     assert says in capsys.readouterr().err
     assert not (tmp_path / "no").exists()

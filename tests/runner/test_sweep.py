@@ -11,6 +11,7 @@ from pathlib import Path
 
 import orjson
 import pytest
+from tests.options_files import options_file
 from tests.waiting import LONGER, until
 
 from tradefair.cli import run as command
@@ -267,14 +268,15 @@ def test_a_figure_shows_which_episodes_are_done_and_the_verdict_on_them(
     plan: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, file = tmp_path / "out", tmp_path / "grid.csv"
-    asked = ["sweep", str(plan()), "--out", str(out), "--executor", "local", "--max-episodes", "5"]
-    assert command([*asked, "-o", str(tmp_path / "grid.json"), "--json"]) == 0
+    asked = ["sweep", str(plan()), "--out", str(out), "--executor", "local"]
+    few = options_file(tmp_path, max_episodes=5)
+    assert command([*asked, *few, "-o", str(tmp_path / "grid.json"), "--json"]) == 0
     written, printed = orjson.loads((tmp_path / "grid.json").read_bytes()), orjson.loads(capsys.readouterr().out)
     assert {**written, **printed} == written
     assert written["done"] == 5
     assert "over 5 episodes" in written["verdict"]["text"]
     # Run again it plays the rest; the grid says what is open where the budget ends it.
-    assert command([*asked[:-1], "1", "-o", str(file)]) == 0
+    assert command([*asked, *options_file(tmp_path, max_episodes=1), "-o", str(file)]) == 0
     rows = [line.split(",")[-2:] for line in file.read_text().splitlines()]
     assert rows[0] == ["seed", "value"]
     # Two episodes a cell, with seats swapped: one that is open keeps its cell open.

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.host.postgres import Server, missing, running_server
+from tests.options_files import options_file
 from tests.waiting import LONGER, until
 
 from tradefair.contract.errors import StorageUnavailable
@@ -67,7 +68,9 @@ def test_a_store_that_is_not_there_is_said_before_anything_is_played(server: Ser
 def test_a_killed_sweep_in_a_store_goes_on_where_its_logs_end(server: Server, tmp_path: Path) -> None:
     shared, files = tmp_path / "shared", tmp_path / "files"
     command = [sys.executable, "-m", "tradefair.cli", "sweep", PLAN, "--seeds", "4", "--out", str(shared)]
-    process = subprocess.Popen([*command, "--executor", "local", "--store", server.dsn], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [*command, "--executor", "local", *options_file(tmp_path, store=server.dsn)], stdout=subprocess.DEVNULL
+    )
     until(lambda: len(list(shared.rglob("*.trace"))) >= 5, "five traces", LONGER, process)
     process.kill()
     process.wait(LONGER)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.options_files import options_file
 from tests.supply_chain.playing import scenario
 
 from tradefair.catalog import load_scenario, use_data
@@ -277,6 +278,7 @@ def test_a_command_reads_the_folder_that_it_is_given(
 ) -> None:
     monkeypatch.setenv("TRADEFAIR_DATA", "")
     (folder / "cats.toml").write_text(CATS.replace("0.75", "2"))
-    given = ["--scenario", "duel", "--data", str(folder), "--set", "data.personas=cats.toml"]
+    told = options_file(folder.parent, data=str(folder), set=["data.personas=cats.toml"])
+    given = ["--scenario", "duel", *told]
     assert run([command, "supply_chain", *given]) == 2
     assert "cats.toml: tribes.0.weight = 2" in capfd.readouterr().err

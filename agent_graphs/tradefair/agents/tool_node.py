@@ -52,7 +52,7 @@ def calls_of(message: AIMessage) -> list[Call]:
 
 
 def was_cut(message: AIMessage) -> bool:
-    """Whether the endpoint stopped the reply at its greatest length (`--max-reply`, or the model's own)."""
+    """Whether the endpoint stopped the reply at its greatest length (`--limit reply`, or the model's own)."""
     return finish_reason(message) in _CUT
 
 

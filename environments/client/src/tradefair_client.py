@@ -1,4 +1,4 @@
-"""Make episodes, play seats and get scores from `tradefair env serve`, with the standard library alone.
+"""Make episodes, play seats and get scores from `tradefair host --tasks bundled`, with the standard library alone.
 
 TRADEFAIR_CONTROL_URL and TRADEFAIR_CONTROL_TOKEN name the server: it prints both when it starts.
 """

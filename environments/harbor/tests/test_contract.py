@@ -1,6 +1,6 @@
 """Exported folders: Harbor's models take them, and their scripts are run here as a trial runs them, without containers.
 
-Needs TRADEFAIR_CONTROL_URL and TRADEFAIR_CONTROL_TOKEN of a `tradefair env serve`: `make hubs`.
+Needs TRADEFAIR_CONTROL_URL and TRADEFAIR_CONTROL_TOKEN of a `tradefair host --tasks bundled`: `make hubs`.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def test_without_a_server_a_trial_starts_its_own(tmp_path: Path, monkeypatch: py
     with market(folder, PATH=f"{tmp_path}{os.pathsep}{os.environ['PATH']}") as url:
         shell(folder / "environment" / "ready.sh", url, tmp_path)
     pid, *called = (tmp_path / "called").read_text().split()
-    assert called == ["env", "serve", "--port", "0", "--out", "/traces"]
+    assert called == ["host", "--tasks", "bundled", "--json", "--port", "0", "--out", "/traces"]
     with pytest.raises(ProcessLookupError):  # it ends with the trial
         os.kill(int(pid), 0)
 

@@ -1,6 +1,6 @@
 """Inspect's own command line plays a market with its mock model, and its log is read back.
 
-Needs TRADEFAIR_CONTROL_URL and TRADEFAIR_CONTROL_TOKEN of a `tradefair env serve`: `make hubs`.
+Needs TRADEFAIR_CONTROL_URL and TRADEFAIR_CONTROL_TOKEN of a `tradefair host --tasks bundled`: `make hubs`.
 """
 
 from __future__ import annotations

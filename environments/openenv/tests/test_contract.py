@@ -1,4 +1,4 @@
-"""What OpenEnv's own validators ask, against a real `tradefair env serve`, which `make hubs` starts."""
+"""What OpenEnv's own validators ask, against a real `tradefair host --tasks bundled`, which `make hubs` starts."""
 
 import json
 import os
@@ -25,7 +25,9 @@ from openenv.validation.types import CheckStatus, Level, ProviderCapability
 from tests.waiting import LONG, until
 from tradefair_client import Refused, control
 
-pytestmark = pytest.mark.skipif("TRADEFAIR_CONTROL_URL" not in os.environ, reason="no tradefair env serve is named")
+pytestmark = pytest.mark.skipif(
+    "TRADEFAIR_CONTROL_URL" not in os.environ, reason="no tradefair host --tasks bundled is named"
+)
 ROOT = Path(__file__).resolve().parent.parent
 PLAN = json.loads((ROOT / "validation" / "runtime.json").read_text(encoding="utf-8"))
 OURS = {"runtime.seed_control", "runtime.episode_determinism", "runtime.episode_isolation"}

@@ -1,4 +1,4 @@
-"""What TRL asks of an environment, against a real `tradefair env serve`, which `make hubs` starts."""
+"""What TRL asks of an environment, against a real `tradefair host --tasks bundled`, which `make hubs` starts."""
 
 import inspect
 import math
@@ -16,7 +16,9 @@ from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 from transformers.utils import get_json_schema
 from trl import GRPOConfig, GRPOTrainer
 
-pytestmark = pytest.mark.skipif("TRADEFAIR_CONTROL_URL" not in os.environ, reason="no tradefair env serve is named")
+pytestmark = pytest.mark.skipif(
+    "TRADEFAIR_CONTROL_URL" not in os.environ, reason="no tradefair host --tasks bundled is named"
+)
 AUCTION = ("double_auction/smoke", "B1")
 SEATS = [
     AUCTION,

@@ -1,6 +1,6 @@
 """verifiers' own loader and harness play a market against a canned model: nothing here knows how to do that itself.
 
-Needs TRADEFAIR_CONTROL_URL and TRADEFAIR_CONTROL_TOKEN of a `tradefair env serve`: `make hubs`.
+Needs TRADEFAIR_CONTROL_URL and TRADEFAIR_CONTROL_TOKEN of a `tradefair host --tasks bundled`: `make hubs`.
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ class Trace:
         """What the model of `seat` (None: of any seat) was sent and what it answered, call by call.
 
         `PromptCall.request` is the body of the request, `answer` the status and body that came back. None where the
-        trace keeps none (`--no-prompts`). Raises TraceError.
+        trace keeps none (`prompts = false`). Raises TraceError.
         """
         with open_trace(self.place) as opened:
             yield from opened.prompts(seat)

@@ -29,8 +29,6 @@ LAB = "lab"
 """The first word of commands that concern one study."""
 _STUDIES = "Studies"
 _LAB_LINE = f"  {LAB:<12} Studies of one market; tradefair {LAB} --help lists them."
-# The prefix of the project's first name (docs/explanation/why/contract.md).
-_FORMER = "FAIRGROUND_"
 FEWER_PASSES = (100_000, 50, 100)
 """When a command looks for garbage in cycles.
 
@@ -71,8 +69,6 @@ def run(arguments: Sequence[str]) -> int:
     if list(arguments) in ([LAB], [LAB, "--help"], [LAB, "-h"]):
         print(_lab())
         return 0
-    # After `--help` and `--version`: only a command that is carried out reads variables.
-    _warn_of_former_variables()
     # Commands of a study have names of two words.
     width = 2 if arguments[0] == LAB else 1
     name = " ".join(arguments[:width])
@@ -87,18 +83,6 @@ def run(arguments: Sequence[str]) -> int:
     from tradefair.cli.invoke import invoke
 
     return invoke(command, arguments[width:])
-
-
-def _warn_of_former_variables() -> None:
-    """Name what is set under the project's first name: it is not read, and a run without it would be another run.
-
-    One line on stderr for each such variable; nothing is read from it.
-    """
-    for former in sorted(name for name in os.environ if name.startswith(_FORMER)):
-        name = "TRADEFAIR_" + former.removeprefix(_FORMER)
-        # Whoever has set both names has moved already and needs no message.
-        if name not in os.environ:
-            print(f"{former} is not read any more; set {name}", file=sys.stderr)
 
 
 def _overview() -> str:
@@ -147,9 +131,6 @@ def _unknown(name: str, words: Sequence[str]) -> str:
     former = former_command(words) or former_command([LAB, *words])
     if former:
         return former
-    # Commands that have moved to `lab` are named with their new place before any guess.
-    if command_named(f"{LAB} {name}") is not None:
-        return f"`tradefair {name}` is now `tradefair {LAB} {name}`"
     # Imported here: only a mistyped name needs it.
     from tradefair.contract.errors import unknown
 

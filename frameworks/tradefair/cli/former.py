@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
@@ -35,11 +36,15 @@ def former_of_usage(fault: Exception, arguments: Sequence[str]) -> str:
         return ""
     rows, paths = _rows(), list(_paths(context))
     if option:
+        for rare in getattr(context.command, "rare", ()):
+            if option in (*rare.opts, *rare.secondary_opts):
+                return _rare_sentence(paths[0], option, rare, arguments)
         # A group's options may be typed behind its commands.
         found = next((path for path in paths if f"{path} {option}" in rows), "")
-        return _option_sentence(found, option, rows, arguments) if found else ""
-    # Its options may stand before the command's name: any word may be it.
-    below = arguments if hasattr(context.command, "commands") else ()
+        if found:
+            return _option_sentence(found, option, rows, arguments)
+    # Of a group any word may be the command's name, as options may stand before it.
+    below = arguments if hasattr(context.command, "commands") else arguments[:1]
     name = next((f"{paths[0]} {word}" for word in below if f"{paths[0]} {word}" in rows), "")
     return f"`tradefair {name}` {rows[name]}" if name else ""
 
@@ -67,6 +72,22 @@ def _option_sentence(command: str, option: str, rows: Mapping[str, str], argumen
         return f"tradefair {command}: `{option}` {text}"
     value = without_passwords(clean_line(_value(option, arguments)))[:_MAX_VALUE]
     return f"tradefair {command}: `{option} {value}` {text.replace('{value}', value)}"
+
+
+def _rare_sentence(command: str, option: str, rare: Any, arguments: Sequence[str]) -> str:
+    """Of an option that the file of `--config` alone takes: the line that belongs there."""
+    import json
+
+    from tradefair.cli.options_file import key_of
+    from tradefair.contract.text import clean_line, without_passwords
+
+    value = str(option in rare.opts).lower() if rare.is_flag else _value(option, arguments)
+    value = without_passwords(clean_line(value))[:_MAX_VALUE]
+    if not rare.is_flag:
+        value = value if re.fullmatch(r"\d+(\.\d+)?", value) else json.dumps(value, ensure_ascii=False)
+    line = f"{key_of(rare)} = {f'[{value}]' if rare.multiple else value}"
+    file = f"`{line}` in FILE, and `tradefair {command} --config FILE`"
+    return f"tradefair {command}: `{option}` stands in a file now: {file}"
 
 
 def _value(option: str, arguments: Sequence[str]) -> str:

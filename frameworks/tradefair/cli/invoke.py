@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import typer
+from typer.main import get_command
 
 from tradefair.cli import FINDINGS, HARNESS_FAILURE, INTERRUPTED, USAGE
 from tradefair.cli.logs import log_to_stderr
 from tradefair.cli.options import PLAIN
-from tradefair.cli.table import Command
+from tradefair.cli.options_file import ConfiguredCommand
+from tradefair.cli.table import Command, command_named
 from tradefair.cli.terminal import fault_text, say
 from tradefair.contract import HarnessFailure, TraceError, TradefairError
 from tradefair.contract.errors import StorageUnavailable, in_plain_words
@@ -54,8 +57,17 @@ def app_of(command: Command) -> typer.Typer:
     if isinstance(target, typer.Typer):
         return target
     app = typer.Typer(**PLAIN)
-    app.command(help=target.__doc__)(target)
+    app.command(help=target.__doc__, cls=ConfiguredCommand)(target)
     return app
+
+
+def parser_of(name: str) -> Any:
+    """The parser of the command that is called so, `play` or `control create`."""
+    group, _, below = name.partition(" ")
+    command = command_named(name) or command_named(group)
+    assert command is not None, name
+    parser: Any = get_command(app_of(command))
+    return parser if command.name == name else parser.commands[below]
 
 
 def _exit_code(error: TradefairError) -> int:

@@ -40,7 +40,9 @@ class EpisodeFlags:
     data: Annotated[
         Path | None, typer.Option("--data", metavar="DIR", help="Folder of data; default: TRADEFAIR_DATA.")
     ] = None
-    out: Annotated[Path | None, typer.Option(help="Folder of the traces; default ./runs/<time>-<market>.")] = None
+    out: Annotated[Path | None, typer.Option(help="Folder of traces and registry; default ./runs/<time>-<market>.")] = (
+        None
+    )
 
 
 @dataclass(frozen=True)
@@ -67,15 +69,20 @@ def grouped(command: Callable[..., R]) -> Callable[..., R]:
         # By keyword: fields of several groups stand in one signature, with and without defaults in any order.
         spread += [member.replace(annotation=known[member.name], kind=Parameter.KEYWORD_ONLY) for member in members]
 
-    @wraps(command)
     def called(**given: Any) -> R:
         for name, group in groups.items():
             given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
         return command(**given)
 
-    called.__annotations__ = {parameter.name: parameter.annotation for parameter in spread}
-    # The parser reads the signature and resolves annotations by their own names; both must show the spread parameters.
-    vars(called)["__signature__"] = signature(command).replace(parameters=spread)
+    return parsed_with(called, command, spread)
+
+
+def parsed_with(called: Callable[..., R], command: Callable[..., R], parameters: list[Parameter]) -> Callable[..., R]:
+    """`called`, which stands for `command`, as the parser is to see it: with these parameters."""
+    wraps(command)(called)
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    # The parser reads the signature and resolves annotations by their own names; both must show the parameters.
+    vars(called)["__signature__"] = signature(command).replace(parameters=parameters)
     return called
 
 

@@ -44,11 +44,10 @@ COMMANDS: tuple[Command, ...] = (
     Command("seeds", "Play", "Seeds that nobody knows before the games.", "runner.commands.seeds_command:seeds"),
     Command("fork", "Play", "Redo a decision on the same luck.", "runner.commands.fork_command:fork"),
     Command("serve", "Play", "Serve one seat of one episode over stdio.", "host.commands.serving_commands:serve"),
-    Command("host", "Play", "Host episodes over HTTP, one token per seat.", "host.commands.serving_commands:host"),
+    Command("host", "Play", "Host episodes, or tasks, over HTTP.", "runner.commands.host_command:host"),
     Command("control", "Play", "Make, watch and end a host's episodes.", "host.commands.control_commands:control"),
     Command("connect", "Play", "Connect a stdio client to a hosted seat.", "host.commands.serving_commands:connect"),
     Command("config", "Play", "Print a client's configuration for a seat.", "host.commands.config_command:config"),
-    Command("env", "Play", "Train and evaluate over HTTP: tasks, seats, scores.", "runner.tasks.env_command:env"),
     Command("tasks", "Play", "The tasks that are trained on, and their seeds.", "runner.tasks.env_command:show_tasks"),
     Command("gateway", "Play", "Serve a model endpoint; record, replay.", "runner.commands.gateway_command:gateway"),
     Command(

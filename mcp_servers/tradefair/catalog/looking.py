@@ -96,6 +96,14 @@ def show_tools(market: str, as_json: bool) -> None:
 def show_policies(market: str, as_json: bool) -> None:
     """The scripted seats of a market, as they are spelt after `policy:`."""
     rows = [{"name": name, **policy._asdict()} for name, policy in market_listing(market).policies.items()]
+    if as_json:
+        from tradefair.contract.policy import parameters_of
+
+        # Programs get types and bounds as fields, which the market itself has to say: a listing holds texts.
+        specs = market_type(market).policies
+        for row in rows:
+            known = parameters_of(specs[row["name"]].rule).items()
+            row["takes"] = [{"name": name, "default": of.default, **of.schema} for name, of in known]
     show_rows(rows, as_json)
 
 

@@ -138,10 +138,14 @@ class PolicySpec:
 
 
 class Parameter(NamedTuple):
-    """A parameter of a rule: its value where none is given, and in words what it may be ("integer 1..1000")."""
+    """A parameter of a rule: its value where none is given, in words what it may be ("integer 1..1000"), and as schema.
+
+    Keys of the schema are those of JSON Schema: `type`, `minimum`, `maximum`, `enum` and the like.
+    """
 
     default: JsonValue
     allowed: str
+    schema: Mapping[str, JsonValue]
 
 
 @cache
@@ -154,8 +158,8 @@ def _adapters(rule: type[Any]) -> dict[str, TypeAdapter[Any]]:
 
 def parameters_of(rule: type[Any]) -> dict[str, Parameter]:
     """The fields of a rule's constructor by name, all of which have defaults; none where it is no dataclass."""
-    allowed = {name: allowed_text(adapter.json_schema()) for name, adapter in _adapters(rule).items()}
-    return {name: Parameter(getattr(rule, name), text) for name, text in allowed.items()}
+    schemas = {name: adapter.json_schema() for name, adapter in _adapters(rule).items()}
+    return {name: Parameter(getattr(rule, name), allowed_text(known), known) for name, known in schemas.items()}
 
 
 _Rule = TypeVar("_Rule")

@@ -241,7 +241,7 @@ class Trace:
     def prompts(self, seat: SeatId | None = None) -> Iterator[PromptCall]:
         """What the model of `seat` (None: of any seat) was sent and answered, call by call in order of writing.
 
-        None where nothing is kept: `--no-prompts`, a stripped copy, JSONL, a client from outside. TraceError where a
+        None where nothing is kept: `prompts = false`, a stripped copy, JSONL, a client from outside. TraceError where a
         row is damaged, and beyond what is read of a trace.
         """
         try:

@@ -1,4 +1,4 @@
-"""`audit init` and `audit run`: what they print, what they refuse, and their exit codes."""
+"""`audit`, and its `--init`: what they print, what they refuse, and their exit codes."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def command(capsys: pytest.CaptureFixture[str]) -> Command:
 
 @pytest.mark.usefixtures("runs")
 def test_cases_and_divergences_are_counted_against_labels(command: Command) -> None:
-    asked = ("run", "runs", "--map", "desk.toml", "--labels", "labels.jsonl", "--references", "references.jsonl")
+    asked = ("runs", "--map", "desk.toml", "--labels", "labels.jsonl", "--references", "references.jsonl")
     code, shown, _ = command(*asked)
     assert code == 0
     lines = [" ".join(line.split()) for line in shown.splitlines()]
@@ -113,12 +113,12 @@ def test_cases_and_divergences_are_counted_against_labels(command: Command) -> N
 
 @pytest.mark.usefixtures("runs")
 def test_without_labels_it_says_that_nobody_knows_how_often_it_is_wrong(command: Command) -> None:
-    code, shown, _ = command("run", "runs/log-b.trace", "--map", "desk.toml")
+    code, shown, _ = command("runs/log-b.trace", "--map", "desk.toml")
     assert code == 0
     assert "no labels: how often this is wrong is not known" in shown
     assert "1 of 1 runs are raised" in shown
     assert shown.split()[shown.split().index("b") + 1] == "4"
-    _, told, _ = command("run", "runs", "--map", "desk.toml", "--json")
+    _, told, _ = command("runs", "--map", "desk.toml", "--json")
     assert [row["p"] for row in told["rules"]] == [None] * len(told["rules"])
 
 
@@ -128,7 +128,7 @@ def test_what_the_source_says_of_passing_is_a_label(command: Command) -> None:
         "\n".join([_desk("x", looked=False, passed=False), _desk("y", passed=True)]), encoding="utf-8"
     )
     assert run(["import", "said.jsonl", "--out", "said"]) == 0
-    _, told, _ = command("run", "said", "--map", "desk.toml", "--json")
+    _, told, _ = command("said", "--map", "desk.toml", "--json")
     (look,) = (row for row in told["rules"] if row["rule"] == "map.look")
     assert [(look[kind]["raised"], look[kind]["of"]) for kind in ("failed", "passed")] == [(1, 1), (0, 1)]
 
@@ -138,13 +138,13 @@ def test_of_two_runs_with_one_id_each_has_what_its_source_says_and_neither_has_t
     for name, looked in (("first", False), ("second", True)):
         Path(f"{name}.jsonl").write_text(_desk("task", looked=looked, passed=looked), encoding="utf-8")
     assert run(["import", "first.jsonl", "second.jsonl", "--out", "two"]) == 0
-    code, told, _ = command("run", "two", "--map", "desk.toml", "--json")
+    code, told, _ = command("two", "--map", "desk.toml", "--json")
     (look,) = (row for row in told["rules"] if row["rule"] == "map.look")
     assert [(look[kind]["raised"], look[kind]["of"]) for kind in ("failed", "passed")] == [(1, 1), (0, 1)]
     assert code == 0
 
     Path("one.jsonl").write_text('{"id": "task", "passed": false}', encoding="utf-8")
-    code, told, _ = command("run", "two", "--map", "desk.toml", "--labels", "one.jsonl", "--json")
+    code, told, _ = command("two", "--map", "desk.toml", "--labels", "one.jsonl", "--json")
     assert told["problems"] == ["label task: 2 runs have this id, so it is of none of them"]
     assert code == 1
     assert [row["failed"]["of"] for row in told["rules"]] == [0] * len(told["rules"])
@@ -161,7 +161,7 @@ def test_what_the_source_offers_as_a_reference_is_one(command: Command) -> None:
     tasks: list[Any] = [{"id": "0", "evaluation_criteria": criteria}]
     Path("tau.json").write_text(json.dumps({"tasks": tasks, "simulations": simulations}), encoding="utf-8")
     assert run(["import", "tau.json", "--out", "tau"]) == 0
-    code, told, _ = command("run", "tau", "--json")
+    code, told, _ = command("tau", "--json")
     assert (code, told["runs"][0]["passed"]) == (0, False)
     left = told["runs"][0]["divergence"]
     assert (left["kind"], left["step"], left["why"]) == ("missing_action", 2, "never done: close_ticket")
@@ -169,7 +169,7 @@ def test_what_the_source_offers_as_a_reference_is_one(command: Command) -> None:
 
 @pytest.mark.usefixtures("runs")
 def test_a_run_is_the_reference_of_others(command: Command) -> None:
-    code, told, _ = command("run", "runs", "--reference-run", "runs/log-a.trace", "--json")
+    code, told, _ = command("runs", "--reference-run", "runs/log-a.trace", "--json")
     assert code == 0
     assert [(row["id"], row["divergence"] and row["divergence"]["kind"]) for row in told["runs"]] == [
         ("a", None), ("b", None), ("c", "other_action")
@@ -180,25 +180,18 @@ def test_a_run_is_the_reference_of_others(command: Command) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [
-        (["run", "runs"], 2, "nothing to hold these runs against: name --map"),
-        (
-            ["run", "runs", "--references", "references.jsonl", "--reference-run", "runs/log-a.trace"],
-            2,
-            "name one of them",
-        ),
-        (["run", "runs", "--map", "bad.toml"], 2, "bad.toml"),
-        (["run", "runs", "--map", "absent.toml"], 2, "absent.toml"),
-        (
-            ["run", "runs", "--map", "desk.toml", "--labels", "more.jsonl"],
-            1,
-            "label nobody: no trace of a run with this id",
-        ),
-        (["run", "runs", "--map", "desk.toml", "--labels", "more.jsonl"], 1, "more.jsonl:2: no JSON object"),
-        (["run", "runs", "--references", "more.jsonl"], 1, "more.jsonl:1: a reference is"),
-        (["run", "runs", "log.jsonl", "--map", "desk.toml"], 1, "log.jsonl: not a trace"),
-        (["init", "runs/log-a.trace", "runs/log-b.trace"], 2, "runs with calls: 2; habits show in 3 or more"),
-        (["init", "runs", "-o", "desk.toml"], 2, "desk.toml: exists"),
-        (["init", "runs", "log.jsonl"], 1, "log.jsonl: not a trace"),
+        (["runs"], 2, "nothing to hold these runs against: name --map"),
+        (["runs", "--references", "references.jsonl", "--reference-run", "runs/log-a.trace"], 2, "name one of them"),
+        (["runs", "--map", "bad.toml"], 2, "bad.toml"),
+        (["runs", "--map", "absent.toml"], 2, "absent.toml"),
+        (["runs", "--map", "desk.toml", "--labels", "more.jsonl"], 1, "label nobody: no trace of a run with this id"),
+        (["runs", "--map", "desk.toml", "--labels", "more.jsonl"], 1, "more.jsonl:2: no JSON object"),
+        (["runs", "--references", "more.jsonl"], 1, "more.jsonl:1: a reference is"),
+        (["runs", "log.jsonl", "--map", "desk.toml"], 1, "log.jsonl: not a trace"),
+        (["runs/log-a.trace", "runs/log-b.trace", "--init", "new.toml"], 2, "runs with calls: 2; habits show in 3"),
+        (["runs", "--init", "desk.toml"], 2, "desk.toml: exists"),
+        (["runs", "log.jsonl", "--init", "new.toml"], 1, "log.jsonl: not a trace"),
+        (["runs", "--init", "new.toml", "--json"], 2, "--init drafts a map and audits nothing"),
     ],
 )
 def test_what_cannot_be_used_is_named_and_changes_the_exit_code(
@@ -213,10 +206,8 @@ def test_what_cannot_be_used_is_named_and_changes_the_exit_code(
 
 @pytest.mark.usefixtures("runs")
 def test_a_draft_is_a_map_that_runs(command: Command) -> None:
-    assert command("init", "runs", "-o", "drafted.toml")[0] == 0
-    printed = command("init", "runs")[1]
-    assert printed == Path("drafted.toml").read_text(encoding="utf-8")
-    assert 'action = ["close_ticket"]' in printed
-    code, told, _ = command("run", "runs", "--map", "drafted.toml", "--json")
+    assert command("runs", "--init", "drafted.toml")[0] == 0
+    assert 'action = ["close_ticket"]' in Path("drafted.toml").read_text(encoding="utf-8")
+    code, told, _ = command("runs", "--map", "drafted.toml", "--json")
     assert code == 0
     assert [row["raised"] for row in told["runs"]] == [False, False, False]

@@ -27,7 +27,7 @@ _IDLE: dict[str, tuple[Answer, str, str]] = {
     "cut": (
         says("So I thi", finish="length"),
         "never_called",
-        "never called a tool {where}: all 9 replies were cut at the token limit of a reply (--max-reply).",
+        "never called a tool {where}: all 9 replies were cut at the token limit of a reply (--limit reply).",
     ),
     "bad_json": (
         says("", ("claim", '{"slices": 4')),

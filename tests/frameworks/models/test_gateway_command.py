@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from openai import AsyncOpenAI, BadRequestError
 from tests.calling import moves
+from tests.options_files import options_file
 from tests.waiting import LONG
 
 from tradefair.cli import run
@@ -54,8 +55,8 @@ async def _gateway(*arguments: str, number: int = signal.SIGINT, **environment: 
             await process.communicate()
 
 
-async def test_a_policy_says_which_seat_it_plays_and_that_it_answers_a_seats_agent_only() -> None:
-    given = ("gateway", "--market", "double_auction", "--policy", "zip", "--seed", "5")
+async def test_a_policy_says_which_seat_it_plays_and_that_it_answers_a_seats_agent_only(tmp_path: Path) -> None:
+    given = ("gateway", "--market", "double_auction", "--policy", "zip", *options_file(tmp_path, seed=5))
     said: list[bytes] = []
     for options in ((), ("--json",)):
         process = await asyncio.create_subprocess_exec(
@@ -102,8 +103,9 @@ async def _ask(client: AsyncOpenAI, messages: list[Any], **options: Any) -> Any:
 
 async def test_a_policy_behind_a_process_plays_a_seat_and_another_process_replays_it(teaching: Any, tape: Path) -> None:
     inside = await teaching.native(teaching.policy("half"))
-    policy = ["--market", "teaching", "--policy", "half", "--seat", "P1"]
-    async with _gateway(*policy, "--record", str(tape), "--faults", "429@1,drop@3") as client:
+    policy = ["--market", "teaching", "--policy", "half"]
+    told = options_file(tape.parent, seat="P1", faults="429@1,drop@3")
+    async with _gateway(*policy, "--record", str(tape), *told) as client:
         played = await _play(teaching, client, "policy:half")
     async with _gateway("--replay", str(tape), "--json", number=signal.SIGTERM) as client:
         again = await _play(teaching, client, "policy:half")
@@ -137,7 +139,8 @@ async def test_a_process_plays_a_market_with_the_model_of_another_process(
         (path,) = (tmp_path / folder).glob("*.trace")
         return path
 
-    async with _gateway("--market", market, "--policy", policy, *game) as client:
+    told = options_file(tmp_path, scenario=f"{market}/smoke", seed=5)
+    async with _gateway("--market", market, "--policy", policy, *told) as client:
         model = ("--model", f"openai:policy:{policy}", "--base-url", str(client.base_url))
         seated = await played("seated", "--agent", "react", *model, OPENAI_API_KEY=client.api_key)
     inside = await played("inside", "--agent", f"policy:{policy}")
@@ -171,16 +174,18 @@ async def test_an_upstream_behind_a_process_keeps_its_tools_parallel_calls_and_s
         ([], "name what answers"),
         (["--market", "double_auction", "--upstream", "openai:x"], "only one of --market, --upstream, --replay"),
         (["--market", "double_auction", "--replay", "calls.jsonl"], "only one of --market, --upstream, --replay"),
-        (["--market", "double_auction", "--seat", "X9"], "there is no seat 'X9'"),
+        (["--market", "double_auction", "--config", "seat.toml"], "there is no seat 'X9'"),
         (["--market", "double_auction", "--policy", "nobody"], "no policy 'nobody'"),
-        (["--upstream", "policy:zip"], "an upstream is openai:<model>"),
         (["--replay", "/nowhere/calls.jsonl"], "cannot be read"),
-        (["--market", "double_auction", "--faults", "typo@1"], "'typo@1' is no fault"),
+        (["--market", "double_auction", "--config", "faults.toml"], "'typo@1' is no fault"),
     ],
 )
 def test_what_cannot_be_served_is_a_matter_of_usage(
-    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("seat.toml").write_text('seat = "X9"', encoding="utf-8")
+    Path("faults.toml").write_text('faults = "typo@1"', encoding="utf-8")
     assert run(["gateway", *arguments]) == 2
     assert said in capsys.readouterr().err
 

@@ -44,7 +44,7 @@ def test_the_program_of_the_page_runs(tmp_path: Path) -> None:
 
 def test_the_table_of_faults_is_complete_and_the_schedule_is_one() -> None:
     assert re.findall(r"^\| `(\w+)` \|", _PAGE, re.MULTILINE) == list(FAULTS)
-    [spec] = re.findall(r"--faults (\S+)`", _PAGE)
+    [spec] = re.findall(r'faults = "(\S+)"', _PAGE)
     schedule = Faults.parse(spec)
     assert [fault and fault.kind for fault in map(schedule.at, (2, 3, 6, 8, 19, 99))] == [
         None,

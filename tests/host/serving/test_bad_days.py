@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import orjson
 from tests.host.disks import small_disk
 from tests.host.serving.by_hand import HEADERS, META, started
+from tests.options_files import options_file
 from tests.waiting import SOON
 
 from tradefair.evaluation.prove.verify import verify_file
@@ -157,7 +158,8 @@ def _request(url: str, token: str, tool: str) -> bytes:
 
 
 async def test_who_writes_or_reads_slowly_holds_up_nobody(stage: Any, tmp_path: Path) -> None:
-    told = ("--seats", "P1,P2", "--json", "--until-over", "--linger", f"{40 * SOON}", "--out", str(tmp_path))
+    given = options_file(tmp_path / "told", until_over=True, linger=40 * SOON)
+    told = ("--seats", "P1,P2", "--json", *given, "--out", str(tmp_path))
     async with started(stage, "host", *GAME, *told) as server:
         ready = await server.line()
         one, two = (seat["token"] for seat in ready["episodes"][0]["seats"])
@@ -177,7 +179,8 @@ async def test_who_writes_or_reads_slowly_holds_up_nobody(stage: Any, tmp_path: 
 
 
 async def test_a_client_that_is_killed_leaves_its_seat_to_the_next_one(stage: Any, tmp_path: Path) -> None:
-    told = ("--seats", "P1", "--json", "--until-over", "--linger", str(SOON), "--out", str(tmp_path))
+    given = options_file(tmp_path / "told", until_over=True, linger=SOON)
+    told = ("--seats", "P1", "--json", *given, "--out", str(tmp_path))
     async with started(stage, "host", *GAME, "--others", "half", *told) as server:
         ready = await server.line()
         token, url = ready["episodes"][0]["seats"][0]["token"], ready["url"]

@@ -17,6 +17,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.host.serving.client_snapshots import HOSTED, LOCAL, SNAPSHOT, text
+from tests.options_files import options_file
 
 from tradefair.cli import run
 from tradefair.contract.errors import ScenarioError
@@ -359,12 +360,13 @@ def config(*arguments: str) -> int:
 def test_the_command_writes_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "config.toml"
     file.write_text('model = "x" # mine\n')
-    options = ("--client", "codex", "--file", str(file), "--launcher", "python", "--wait", "2.5", "--slim-tools")
+    told = options_file(tmp_path, wait=2.5, slim_tools=True)
+    options = ("--client", "codex", "--file", str(file), "--launcher", "python", *told)
     assert config(*options, "--write") == 0
     assert f"{file}: written; the file as it was: {file}.bak" in capsys.readouterr().out
     (made,) = tomllib.loads(file.read_text())["mcp_servers"].values()
     assert [made["command"], *made["args"][:4]] == [sys.executable, "-m", "tradefair.cli", "serve", "teaching"]
-    assert made["args"][-4:] == ["--wait", "2.5", "--continue", "--slim-tools"]
+    assert made["args"][-3:] == [*told, "--continue"]
     assert config(*options, "--write") == 0
     assert capsys.readouterr().out == f"{file}: already says so\n"
 
@@ -451,12 +453,20 @@ def test_a_recorded_address_is_opened_without_a_token_of_ours(
         (["--record", "desk"], "takes a server"),
         (["--record", "desk", "--url", "https://h/mcp", "--", "npx"], "takes a server"),
         (["--record", "a b", "--", "npx"], "a server's name"),
-        (["--record", "desk", "--seed", "3", "--", "npx"], "of any server"),
+        (["--record", "desk", "--config", "seed.toml", "--", "npx"], "of any server"),
         (["--record", "desk", "--seat", "B1", "--", "npx"], "of any server"),
         (["--record", "desk", "--url", "ftp://h"], "--url takes"),
         (["teaching", "more"], "--record NAME"),
     ],
 )
-def test_what_cannot_be_recorded_is_said(arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_recorded_is_said(
+    arguments: list[str],
+    reason: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("seed.toml").write_text("seed = 3", encoding="utf-8")
     assert run(["config", *arguments]) == 2
     assert reason in capsys.readouterr().err

@@ -12,6 +12,7 @@ import orjson
 import pytest
 from starlette.routing import Route
 from tests.host.serving.planes import PIE, plane
+from tests.options_files import options_file
 
 from tradefair.cli import run
 from tradefair.contract import ScenarioError, SeatError
@@ -387,6 +388,6 @@ def test_labels_of_a_command_line_are_read_or_refused_before_anything_is_made(
         with pytest.raises(ScenarioError, match="write SEAT=LABEL"):
             parse_labels([text])
     told = ["host", "teaching", "--scenario", "pie", "--others", "half", "--out", str(tmp_path / "out")]
-    assert run([*told, "--label", "P2=x"]) == 2
+    assert run([*told, *options_file(tmp_path, label=["P2=x"])]) == 2
     assert "seats that are played from outside (P1), not for 'P2'" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

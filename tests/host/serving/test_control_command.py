@@ -17,6 +17,7 @@ from typing import Any
 import orjson
 import pytest
 from tests.host.serving.by_hand import started
+from tests.options_files import options_file
 
 from tradefair.cli import run
 from tradefair.cli.logs import JsonLines, PlainLines
@@ -33,7 +34,8 @@ TOKEN = "a-token-of-the-operator-0123456789"
 async def hosted(stage: Any, *arguments: str, token: str = TOKEN) -> AsyncGenerator[tuple[Any, Any]]:
     """A host process and what it said when it was ready."""
     environment = {**os.environ, "TRADEFAIR_CONTROL_TOKEN": token}
-    words = ("host", "--control-port", "0", "--json", "--log-format", "json", "--log-level", "info", *arguments)
+    logged = options_file(stage.folder, log_format="json", log_level="info")
+    words = ("host", "--control-port", "0", "--json", *logged, *arguments)
     async with started(stage, *words, env=environment) as server:
         yield server, await server.line()
 
@@ -55,7 +57,9 @@ async def control(ready: Any, *words: str, token: str = TOKEN) -> Any:
 
 async def test_episodes_are_made_watched_and_ended_by_commands(stage: Any, tmp_path: Path) -> None:
     async with hosted(stage, "--out", str(tmp_path / "host")) as (server, ready):
-        made = await control(ready, "create", "teaching", "--seats", "all", "--seed", "7", "--observers", "1")
+        made = await control(
+            ready, "create", "teaching", "--seats", "all", "--seed", "7", *options_file(tmp_path, observers=1)
+        )
         name = made["episodes"][0]["episode"]
         tokens = {one["seat"]: one["token"] for one in made["invitations"]}
         async with stage.at(made["url"], tokens["P1"]) as client:
@@ -114,7 +118,9 @@ async def test_orders_tokens_and_the_control_plane_survive_a_kill(stage: Any, tm
         token = ready["control"]["token"]
         assert len(token) > 40
         begun = await control(ready, "create", "teaching", token=token)
-        waiting = await control(ready, "create", "teaching", "--no-start", "--seed", "7", token=token)
+        waiting = await control(
+            ready, "create", "teaching", "--seed", "7", *options_file(tmp_path, start=False), token=token
+        )
         async with stage.at(begun["url"], begun["invitations"][0]["token"]) as client:
             await client.call_tool("claim", {"slices": 5})
         server.process.kill()
@@ -139,10 +145,10 @@ async def test_orders_tokens_and_the_control_plane_survive_a_kill(stage: Any, tm
     [
         (["control", "status"], "TRADEFAIR_CONTROL_URL"),
         (["control", "status", "--url", "http://127.0.0.1:9"], "no token"),
-        (["control", "create", "teaching", "--url", "http://127.0.0.1:9", "--set", "x"], "override"),
+        (["control", "create", "teaching", "--url", "http://127.0.0.1:9", "--config", "set_x.toml"], "override"),
         (["control", "change", "e1"], "name one of --start, --label, --lapse and --end"),
         (["control", "invite"], "name an episode, or with --revoke a grant"),
-        (["host", "teaching", "--control-port", "0", "--control-token-file", "TOO_SHORT"], "at least 20"),
+        (["host", "teaching", "--control-port", "0", "--config", "short.toml"], "at least 20"),
     ],
 )
 def test_what_a_command_lacks_is_named(
@@ -152,11 +158,13 @@ def test_what_a_command_lacks_is_named(
     monkeypatch.delenv("TRADEFAIR_CONTROL_TOKEN", raising=False)
     short = tmp_path / "token"
     short.write_text("short")
-    given = [str(short) if word == "TOO_SHORT" else word for word in words]
+    monkeypatch.chdir(tmp_path)
+    Path("set_x.toml").write_text('set = ["x"]', encoding="utf-8")
+    Path("short.toml").write_text(f'control-token-file = "{short}"', encoding="utf-8")
     root = logging.getLogger()
     before = root.handlers[:], root.level
     try:
-        assert run(given) == 2
+        assert run(words) == 2
     finally:
         root.handlers[:], root.level = before
     assert named in capsys.readouterr().err

@@ -13,6 +13,7 @@ from typing import Any
 
 from tests.host.serving.by_hand import started
 from tests.host.serving.doors import Clients, Step, happened, over_pipes, walk, walk_alike
+from tests.options_files import options_file
 from tests.waiting import LONG, LONGER, SOON
 
 from tradefair.evaluation.markets.supply_chain.evaluator import EVALUATOR
@@ -238,7 +239,7 @@ asyncio.run(main())
 async def test_four_client_processes_play_a_game_of_four_over_http(stage: Any, tmp_path: Path) -> None:
     slogans = {A: "Low prices and big savings.", B: "Fair trade, green makers.", C: "Exclusive and rare.", D: ""}
     told = ("host", "supply_chain", "--scenario", "duel", "--set", "seats=4", "--seats", ",".join(slogans))
-    rest = ("--seed", "3", "--linger", str(LONG), "--json", "--out", str(tmp_path))
+    rest = ("--seed", "3", *options_file(tmp_path / "told", linger=LONG), "--json", "--out", str(tmp_path))
     async with started(stage, *told, *rest) as server:
         ready = await server.line()
         (episode,) = ready["episodes"]
@@ -262,7 +263,8 @@ async def test_a_seat_whose_client_dies_or_never_comes_lapses_and_the_episode_en
     On a busy machine clients may come too late for a phase: then they lapse in it as well.
     """
     told = ("host", "supply_chain", "--scenario", "duel", "--set", "seats=4", "--set", "rounds=1")
-    timing = ("--set", f"timing.decision_deadline_s={100 * SOON}", "--until-over", "--linger", str(SOON), "--json")
+    given = options_file(tmp_path / "told", until_over=True, linger=SOON)
+    timing = ("--set", f"timing.decision_deadline_s={100 * SOON}", *given, "--json")
     async with started(stage, *told, *timing, "--seats", f"{A},{B},{C}", "--out", str(tmp_path)) as server:
         ready = await server.line()
         (episode,) = ready["episodes"]

@@ -17,6 +17,7 @@ import orjson
 import pytest
 from tests.host.serving.by_hand import started
 from tests.host.serving.doors import Clients, Step, over_pipes, seats_over_http, walk, walk_alike
+from tests.options_files import options_file
 from tests.waiting import LONG, SOON
 
 from tradefair.evaluation.prove.verify import verify_file
@@ -395,7 +396,8 @@ async def test_a_seat_whose_client_dies_or_never_comes_lapses_and_the_episode_en
     """
     game = SILENCES[name]
     seats, last = game.seats, game.last
-    told = ("--set", f"timing.decision_deadline_s={100 * SOON}", "--until-over", "--linger", str(SOON), *game.options)
+    given = options_file(tmp_path / "told", until_over=True, linger=SOON)
+    told = ("--set", f"timing.decision_deadline_s={100 * SOON}", *given, *game.options)
     place = ("--seats", ",".join(seats), "--json", "--out", str(tmp_path))
     async with started(stage, "host", name, "--scenario", game.preset, *told, *place) as server:
         ready = await server.line()

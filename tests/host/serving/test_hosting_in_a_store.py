@@ -16,6 +16,7 @@ import httpx2
 import pytest
 from tests.host.postgres import Server, missing
 from tests.host.serving.by_hand import started
+from tests.options_files import options_file
 from tests.waiting import LONG, eventually
 
 from tradefair.catalog import load_scenario, market_type
@@ -124,7 +125,7 @@ async def test_a_hosted_game_outlives_its_host_and_its_store_and_has_the_bytes_o
                 assert (number < first) is (number in acknowledged)
                 assert acknowledged.setdefault(number, answer.structured_content) == answer.structured_content
 
-    async with hosted(stage, *GAME, "--seats", "P1", "--store", dsn, "--out", str(folder)) as it:
+    async with hosted(stage, *GAME, "--seats", "P1", *options_file(tmp_path, store=dsn), "--out", str(folder)) as it:
         (told,) = it.ready["episodes"]
         token, name, place = it.tokens["P1"], told["episode"], StorePlace(dsn, told["episode"])
         assert (it.ready["folder"], it.ready["store"]) == (str(folder), str(StorePlace(dsn, "")))
@@ -182,7 +183,7 @@ async def test_orders_begin_in_the_store_and_a_kill_in_mid_start_is_found_out_th
     stage: Any, dsn: str, tmp_path: Path
 ) -> None:
     folder = tmp_path / "host"
-    async with hosted(stage, "--store", dsn, "--out", str(folder)) as it:
+    async with hosted(stage, *options_file(tmp_path, store=dsn), "--out", str(folder)) as it:
         made = (await it.control.post("/episodes", json={"market": "teaching", "start": False, "count": 2})).json()
         waiting, begun = [line["episode"] for line in made["episodes"]]
         before = (folder / HOST_FILE).read_bytes()
@@ -190,7 +191,7 @@ async def test_orders_begin_in_the_store_and_a_kill_in_mid_start_is_found_out_th
         assert stored_traces(dsn) == [StorePlace(dsn, begun)]
         await killed(it, dsn)
     (folder / HOST_FILE).write_bytes(before)  # as if the kill had come before the registry was written
-    async with hosted(stage, "--resume", str(folder), "--store", dsn) as it:
+    async with hosted(stage, "--resume", str(folder), *options_file(tmp_path, store=dsn)) as it:
         states = {line["episode"]: line["state"] for line in (await it.control.get("/episodes")).json()["episodes"]}
         assert states == {begun: "running", waiting: "pending"}
         assert (await it.control.post(f"/episodes/{begun}/cancel")).json() == {"end_reason": "truncated:cancelled"}
@@ -203,13 +204,14 @@ async def test_while_the_store_is_away_a_host_does_not_go_on_and_its_registry_st
     stage: Any, server: Server, dsn: str, tmp_path: Path
 ) -> None:
     folder = tmp_path / "host"
-    async with hosted(stage, *GAME, "--store", dsn, "--out", str(folder)) as it:
+    async with hosted(stage, *GAME, *options_file(tmp_path, store=dsn), "--out", str(folder)) as it:
         it.process.process.send_signal(signal.SIGTERM)
         await it.process.leave()
     kept = (folder / HOST_FILE).read_bytes()
     server.kill()
     try:
-        for words in (("--resume", str(folder)), (*GAME, "--store", dsn, "--out", str(tmp_path / "fresh"))):
+        fresh = (*GAME, *options_file(tmp_path, store=dsn), "--out", str(tmp_path / "fresh"))
+        for words in (("--resume", str(folder)), fresh):
             async with started(stage, "host", *words) as refused:
                 told = await refused.leave()
                 assert refused.process.returncode == 3

@@ -27,6 +27,7 @@ import httpx2
 import pytest
 from tests.host.postgres import Server, missing
 from tests.host.serving.by_hand import HEADERS, Seat
+from tests.options_files import options_file
 from tests.outside import Answer, Asked
 from tests.outside import endpoint as opened_endpoint
 from tests.waiting import LONG, LONGER
@@ -213,7 +214,7 @@ def test_what_is_given_to_players_and_gateways_is_kept_nowhere(place: Place, end
     place.run(*PLAY, *model[:-1], code=2, OPENAI_BASE_URL=f"{endpoint}/v1?api_key={USERINFO}")
 
     place.plan("openai:tiny", f"{endpoint}/v1", f"{endpoint}/refuse/v1")
-    place.run("sweep", "plan.toml", "--out", "swept", "--retries", "0", code=3)
+    place.run("sweep", "plan.toml", "--out", "swept", *options_file(place.folder, retries=0), code=3)
 
     gateway = place.start(
         "gateway", "--upstream", "openai:tiny", "--base-url", f"{endpoint}/v1", "--record", "gate.jsonl", "--json",
@@ -242,8 +243,10 @@ def test_what_is_given_to_players_and_gateways_is_kept_nowhere(place: Place, end
     assert place.found() == []
 
 
-def _served(place: Place, *arguments: str) -> tuple[subprocess.Popen[bytes], dict[str, Any]]:
-    told = ("--seed", str(SEED), "--seats", "P1", "--observers", "1", "--control-port", "0", "--log-level", "debug")
+def _served(place: Place, *arguments: str, **more: str) -> tuple[subprocess.Popen[bytes], dict[str, Any]]:
+    # Outside the folder: what a user writes into a file is not what tradefair has kept.
+    given = options_file(place.folder.with_name(f"{place.folder.name}_told"), observers=1, log_level="debug", **more)
+    told = ("--seed", str(SEED), "--seats", "P1", "--control-port", "0", *given)
     host = place.start("host", "teaching", "--scenario", "pie", "--others", "half", *told, *arguments, keep_out=False)
     assert host.stdout is not None
     # Tokens are shown here, once, and nowhere else: this line is not part of what is searched.
@@ -312,12 +315,12 @@ async def test_what_is_given_to_a_host_is_kept_nowhere_and_its_seed_in_the_trace
 @pytest.mark.skipif(missing() is not None, reason=str(missing()))
 async def test_the_password_of_a_store_is_kept_nowhere(place: Place, server: Server) -> None:
     address = server.dsn.replace("tradefair@", f"tradefair:{quote(PASSWORD, safe='')}@")
-    host, ready = _served(place, "--out", "hosted", "--json", "--store", address)
+    host, ready = _served(place, "--out", "hosted", "--json", store=address)
     (place.folder / "ready.json").write_text(json.dumps({**ready, "episodes": None}))
     await _play_by_hand(place, ready)
     _ended(place, host)
     place.plan("policy:half")
-    place.run("sweep", "plan.toml", "--out", "swept", "--store", address)
+    place.run("sweep", "plan.toml", "--out", "swept", TRADEFAIR_STORE=address)
     gone = address.replace(f":{server.port}/", ":9/")
     for named in (address, f"{gone}#nothing"):
         # What each says of a store that it cannot use must not name the password either.

@@ -21,6 +21,7 @@ import pytest
 from joserfc import jws, jwt
 from tests.host.serving.by_hand import HELLO
 from tests.host.serving.issuer import IssuerProcess, new_key, running_issuer
+from tests.options_files import options_file
 from tests.waiting import LONG, LONGER, SOON, a_moment, eventually
 
 from tradefair.contract import HarnessFailure, ScenarioError, SeatError
@@ -311,9 +312,9 @@ async def test_who_speaks_for_another_issuer_is_none(issuer: IssuerProcess) -> N
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
-        ({"issuer": "https://a.example"}, "belong to --auth oauth"),
-        ({"auth": "oauth"}, "needs --issuer URL"),
-        ({"auth": "oauth", "issuer": "https://a.example", "remote": True}, "--resource https://HOST/mcp"),
+        ({"issuer": "https://a.example"}, 'belong to auth = "oauth"'),
+        ({"auth": "oauth"}, "needs issuer = URL"),
+        ({"auth": "oauth", "issuer": "https://a.example", "remote": True}, "resource = https://HOST/mcp"),
         ({"auth": "oauth", "issuer": "https://a.example", "subjects": ["P1=a"], "episodes": 2}, "one seat at a time"),
     ],
 )
@@ -323,15 +324,17 @@ def test_flags_that_do_not_fit_are_refused(flags: dict[str, Any], told: str) -> 
 
 
 def test_the_command_seats_subjects(tmp_path: Path, issuer: IssuerProcess) -> None:
-    command = [str(TRADEFAIR), "host", "teaching", "--port", "0", "--auth", "oauth", "--issuer", issuer.url]
-    done = subprocess.run([*command, "--out", str(tmp_path / "no")], capture_output=True, text=True, check=False)
+    command = [str(TRADEFAIR), "host", "teaching", "--port", "0"]
+    oauth: dict[str, Any] = {"auth": "oauth", "issuer": issuer.url}
+    line = [*command, *options_file(tmp_path, **oauth), "--out", str(tmp_path / "no")]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert done.returncode == 2, done.stderr
     assert "nobody could take a seat" in " ".join(done.stderr.split())
     assert not (tmp_path / "no").exists()
-    flags = ["--invite", "P1=alice", "--seats", "P1", "--others", "half"]
+    flags = ["--seats", "P1", "--others", "half"]
+    flags += options_file(tmp_path, **oauth, invite=["P1=alice"], until_over=True, linger=0)
     with subprocess.Popen(
-        [*command, *flags, "--out", str(tmp_path / "it"), "--json", "--until-over", "--linger", "0"],
-        stdout=subprocess.PIPE,
+        [*command, *flags, "--out", str(tmp_path / "it"), "--json"], stdout=subprocess.PIPE
     ) as process:
         assert process.stdout is not None
         told = orjson.loads(process.stdout.readline())
@@ -348,8 +351,9 @@ def test_the_command_seats_subjects(tmp_path: Path, issuer: IssuerProcess) -> No
     assert verify_file(trace).verdict == "reproduced"
     # Nobody is locked out without a word.
     with running_issuer() as other:
-        again = [str(TRADEFAIR), "host", "--resume", str(tmp_path / "it"), "--port", "0", "--auth", "oauth"]
-        with subprocess.Popen([*again, "--issuer", other.url], stderr=subprocess.PIPE, text=True) as process:
+        again = [str(TRADEFAIR), "host", "--resume", str(tmp_path / "it"), "--port", "0"]
+        given = options_file(tmp_path, auth="oauth", issuer=other.url)
+        with subprocess.Popen([*again, *given], stderr=subprocess.PIPE, text=True) as process:
             assert process.stderr is not None
             assert "alice was invited to P1 as a subject of another issuer" in process.stderr.readline()
             process.terminate()

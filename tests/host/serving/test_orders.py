@@ -32,7 +32,7 @@ SEALED_SEED = 730_519_264_807_153
 
 
 class Tasks:
-    """What `tradefair env serve` adds, as small as it can be."""
+    """What `tradefair host --tasks` adds, as small as it can be."""
 
     def order(self, task: str) -> Order:
         split, _, index = task.partition("/")
@@ -175,7 +175,7 @@ async def test_an_unknown_task_and_a_host_without_tasks_say_what_to_do(stage: An
         assert (error["code"], error["hint"]) == ("unknown_id", "GET /tasks lists what there is")
     async with plane(stage) as it:
         error = await it.refused(400, "POST", "/episodes", json={"task": "train/1"})
-        assert "tradefair env serve" in error["message"]
+        assert "one with --tasks has" in error["message"]
 
 
 async def test_routes_of_an_extension_stand_behind_the_same_door(stage: Any) -> None:
@@ -340,7 +340,7 @@ async def test_terms_of_an_order_survive_a_restart(stage: Any) -> None:
     (stage.folder / HOST_FILE).write_bytes(before)
     assert load_host_file(stage.folder).terms == {running: Terms(idle_s=IDLE_S, tools="slim")}
     with ExitStack() as held:
-        host = await _reopened_host(HostFlags(control=0), stage.folder, stage.sandbox, held, None)
+        host = await _reopened_host(HostFlags(control=0).usual(tasks=False), stage.folder, stage.sandbox, held, None)
         assert (host.slim_for(running), host.slim_for(waiting)) == (True, False)
         episodes = list(host.episodes.values())
         async with stage.hosted(host):

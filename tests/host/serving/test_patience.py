@@ -13,6 +13,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from tests.host.serving.by_hand import HEADERS, HELLO, started
+from tests.options_files import options_file
 from tests.waiting import LONG, SOON
 
 from tradefair.host.doors.hosting import Host
@@ -28,7 +29,15 @@ CONNECTIONS = 100
 
 async def test_a_hundred_connections_that_nobody_closes_are_all_served(stage: Any) -> None:
     # Slim, or the client checks the output schemas of every connection.
-    told = ("teaching", "--seats", "P1", "--slim-tools", "--json", "--out", str(stage.folder))
+    told = (
+        "teaching",
+        "--seats",
+        "P1",
+        *options_file(stage.folder, slim_tools=True),
+        "--json",
+        "--out",
+        str(stage.folder),
+    )
     async with started(stage, "host", *told) as process:
         ready = await process.line()
         bearer = {"Authorization": f"Bearer {ready['episodes'][0]['seats'][0]['token']}"}

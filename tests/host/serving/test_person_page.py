@@ -15,6 +15,7 @@ from benchmarks.served import HostProcess
 from tests.board_seats import Seat, seated, serve_at
 from tests.evaluation.browsing import browser as browser
 from tests.evaluation.browsing import watched
+from tests.options_files import options_file
 from tests.waiting import LONG
 
 from tradefair.host.server.board import page_text
@@ -66,7 +67,18 @@ def opened(browser: Browser, address: str, width: int = 800) -> Generator[Open]:
 @contextmanager
 def playing(folder: Path) -> Generator[tuple[subprocess.Popen[str], str]]:
     """`play --agent person` in a process, and the address that it prints."""
-    game = ("teaching", "--agent", "person", "--others", "half", "--seed", "3", "--no-open", "--out", str(folder))
+    game = (
+        "teaching",
+        "--agent",
+        "person",
+        "--others",
+        "half",
+        "--seed",
+        "3",
+        *options_file(folder, open=False),
+        "--out",
+        str(folder),
+    )
     command = [str(TRADEFAIR), "play", *game]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -119,7 +131,7 @@ def test_a_token_that_opens_nothing_is_said_plainly(browser: Browser, tmp_path: 
 
 @pytest.fixture
 def host(tmp_path: Path) -> Iterator[HostProcess]:
-    made = HostProcess(tmp_path / "host", [])
+    made = HostProcess(tmp_path / "host")
     made.start()
     yield made
     made.close()

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture
 def host(tmp_path: Path) -> Iterator[HostProcess]:
-    made = HostProcess(tmp_path / "host", ["--linger", str(LONG)])
+    made = HostProcess(tmp_path / "host", linger=LONG)
     made.start()
     yield made
     made.close()

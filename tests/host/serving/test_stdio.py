@@ -13,6 +13,7 @@ import orjson
 import pytest
 from mcp import Client, MCPError, StdioServerParameters, types
 from tests.host.serving.by_hand import started
+from tests.options_files import options_file
 from tests.waiting import LONG, SOON
 
 from tradefair.cli import run
@@ -103,41 +104,13 @@ async def test_sigterm_closes_a_stdio_server_cleanly(stage: Any, tmp_path: Path)
     assert not list(tmp_path.glob("*-wal"))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "word"),
-    [
-        (("serve",), "market"),
-        (("serve", "no_such_market"), "no_such_market"),
-        (("serve", "teaching", "--seat", "P9"), "P9"),
-        (("serve", "teaching", "--others", "nobody"), "nobody"),
-        (("serve", "teaching", "--set", "slices=1"), "slices"),
-        (("serve", "--resume", "missing.trace"), "missing.trace"),
-        (("serve", "teaching", "--continue", "--resume", "missing.trace"), "give one of them"),
-        (("serve", "teaching", "--wait", "46"), "--wait"),
-        (("host", "teaching", "--host", "0.0.0.0"), "--allow-remote"),
-        (("host", "--resume", "."), "host.json"),
-        (("connect", "http://127.0.0.1:1/mcp"), "TRADEFAIR_TOKEN"),
-        (("config", "teaching", "--client", "emacs"), "emacs"),
-    ],
-)
-def test_a_wrong_command_line_is_one_clear_line(
-    arguments: tuple[str, ...], word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("TRADEFAIR_TOKEN", raising=False)
-    assert run(arguments) in (1, 2)
-    told = capfd.readouterr()
-    assert told.out == ""
-    assert word in told.err
-    assert "Traceback" not in told.err
-
-
 # --- the host -----------------------------------------------------------------------------------------------------
 
 
 @each_era
 async def test_a_host_is_played_over_http_and_goes_when_it_is_over(stage: Any, era: str, tmp_path: Path) -> None:
-    told = ("--seats", "all", "--seed", "7", "--json", "--until-over", "--linger", f"{40 * SOON}")
+    given = options_file(tmp_path / "told", until_over=True, linger=40 * SOON)
+    told = ("--seats", "all", "--seed", "7", "--json", *given)
     async with started(stage, "host", "teaching", "--scenario", "pie", *told, "--out", str(tmp_path)) as server:
         ready = await server.line()
         (episode,) = ready["episodes"]
@@ -301,8 +274,9 @@ async def test_connect_passes_on_progress_and_cancellation(
 
 @pytest.mark.parametrize("launcher", ["script", "python"])
 async def test_the_printed_configuration_starts_a_server(stage: Any, tmp_path: Path, launcher: str) -> None:
+    told = options_file(tmp_path, seed=3, set=["rounds=1"])
     made = subprocess.run(
-        [stage.tradefair, "config", "teaching", "--seed", "3", "--set", "rounds=1", "--launcher", launcher],
+        [stage.tradefair, "config", "teaching", *told, "--launcher", launcher],
         cwd=tmp_path,
         capture_output=True,
         timeout=LONG,

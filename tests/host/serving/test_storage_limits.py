@@ -13,6 +13,7 @@ import orjson
 import pytest
 from tests.host.disks import small_disk
 from tests.host.serving.test_control import plane
+from tests.options_files import options_file
 from tests.waiting import LONG, eventually
 
 from tradefair.contract.errors import StorageUnavailable
@@ -204,7 +205,8 @@ def test_zero_on_the_command_line_is_no_limit() -> None:
 
 
 async def test_a_host_of_the_command_line_has_these_limits(stage: Any) -> None:
-    options = ("--control-port", "0", "--max-seats", "1", "--keep-free", str(2**60), "--json", "--out")
+    given = options_file(stage.folder, max_seats=1, keep_free=2**60)
+    options = ("--control-port", "0", *given, "--json", "--out")
     process = await asyncio.create_subprocess_exec(
         stage.tradefair, "host", *options, str(stage.folder / "hosted"), stdout=asyncio.subprocess.PIPE
     )

@@ -20,6 +20,7 @@ from tests.interop.environments import environment, node_packages, python_packag
 from tests.interop.hosting import TRADEFAIR, Hosted, hosted
 from tests.interop.stacks.model import ScriptedModel, served
 from tests.interop.stacks.table import Stack, Transport
+from tests.options_files import options_file
 from tests.waiting import LONGER, LONGER_THAN_CLIENTS, deadline_passed
 
 from tradefair.catalog import market_type
@@ -62,7 +63,8 @@ def play(stack: Stack, transport: Transport, folder: Path) -> Outcome:
 
 def _configured(traces: Path) -> list[str]:
     """The command that `tradefair config` prints."""
-    command = [TRADEFAIR, "config", *GAME, "--seat", "B1", "--client", "claude", "--out", traces]
+    told = options_file(traces.parent, others="truthful", seed=7)
+    command = [TRADEFAIR, "config", *GAME[:3], *told, "--seat", "B1", "--client", "claude", "--out", traces]
     (server,) = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["mcpServers"].values()
     return [server["command"], *server["args"]]
 

@@ -1,4 +1,4 @@
-"""`tradefair env serve` as a process, and its answers as they came: bytes are kept, so that a test can search them."""
+"""`tradefair host --tasks` as a process, and its answers as they came: bytes are kept, so tests can search them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
+from tests.options_files import options_file
 from tests.waiting import LONG
 
 REPO = Path(__file__).resolve().parents[3]
@@ -100,9 +101,10 @@ class Served(NamedTuple):
 
 
 @contextmanager
-def serving(folder: Path, *options: str) -> Generator[Served]:
+def serving(folder: Path, salt_file: Path, *options: str) -> Generator[Served]:
     """A server until the end of the block."""
-    command = [str(TRADEFAIR), "env", "serve", "--out", str(folder), *options]
+    told = options_file(folder.parent, salt_file=str(salt_file), max_episodes=12)
+    command = [str(TRADEFAIR), "host", "--tasks", "bundled", "--json", "--out", str(folder), *told, *options]
     clean = {name: value for name, value in os.environ.items() if name != "TRADEFAIR_CONTROL_TOKEN"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=clean) as process:
         try:
@@ -127,7 +129,7 @@ def salt_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def served(tmp_path_factory: pytest.TempPathFactory, salt_file: Path) -> Generator[Served]:
     """One server for all tests: each makes episodes of its own and takes them away."""
     folder = tmp_path_factory.mktemp("env") / "run"
-    with serving(folder, "--salt-file", str(salt_file), "--max-sessions", "12") as server:
+    with serving(folder, salt_file) as server:
         yield server
 
 

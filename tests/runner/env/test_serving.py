@@ -1,4 +1,4 @@
-"""`tradefair env serve` over HTTP: tasks, outcomes, sealed seeds, and what becomes of wrong requests."""
+"""`tradefair host --tasks` over HTTP: tasks, outcomes, sealed seeds, and what becomes of wrong requests."""
 
 from __future__ import annotations
 
@@ -398,14 +398,14 @@ def test_an_open_seed_is_told(served: Served) -> None:
 def test_a_server_that_starts_again_knows_its_tokens_and_its_outcomes(
     tmp_path: Path, salt_file: Path, client: ModuleType
 ) -> None:
-    folder, salted = tmp_path / "run", ("--salt-file", str(salt_file))
-    with serving(folder, *salted) as first:
+    folder = tmp_path / "run"
+    with serving(folder, salt_file) as first:
         over, running = first.create(task="test/100"), first.create(task="train/1000")
         play(seat_of(client, over), "double_auction")
         outcome = first.get(f"/episodes/{over['episodes'][0]['episode']}/outcome")
         token = first.ready["control"]["token"]
         port = first.ready["url"].rpartition(":")[2].partition("/")[0]
-    with serving(folder, "--continue", "--port", port, *salted) as second:
+    with serving(folder, salt_file, "--continue", "--port", port) as second:
         ready = {**second.ready, "control": {**second.ready["control"], "token": token}}
         second = second._replace(ready=ready)
         assert second.get(f"/episodes/{over['episodes'][0]['episode']}/outcome") == outcome

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.options_files import options_file
 
 from tradefair.catalog import market_names, scenario_ids, scenario_tier
 from tradefair.cli import run
@@ -61,7 +62,7 @@ def test_another_salt_changes_every_sealed_seed_and_no_open_one(bundled: Tasks) 
 def test_without_a_salt_a_sealed_split_is_not_there() -> None:
     known = load_tasks()
     assert ([*known.splits], known.left_out) == (["train", "validation"], ("test",))
-    with pytest.raises(SeatError, match=r"^test is sealed, and opens with --salt-file$"):
+    with pytest.raises(SeatError, match=r"^test is sealed, and opens with its salt$"):
         known.task("test/0")
 
 
@@ -170,28 +171,27 @@ def test_a_salt_that_others_can_read_is_refused(mode: int, tmp_path: Path) -> No
     file = salt_file(tmp_path, SALT, mode)
     with pytest.raises(ScenarioError, match=f"mode {mode:o}"):
         read_salt(file)
-    assert run(["env", "serve", "--salt-file", str(file)]) == 2
+    assert run(["host", "--tasks", "bundled", *options_file(tmp_path, salt_file=str(file))]) == 2
 
 
 def test_what_is_revealed_opens_the_sealed_split_for_everybody(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], bundled: Tasks
 ) -> None:
     file = salt_file(tmp_path, SALT)
-    assert run(["tasks", "--reveal", "--salt-file", str(file)]) == 0
+    assert run(["tasks", "--reveal", "--salt", str(file)]) == 0
     told = capsys.readouterr()
     assert told.out == f"{SALT.hex()}\n"
     assert commitment_of(SALT) in told.err
     assert run(["tasks", "test/3", "--salt", told.out.strip(), "--json"]) == 0
     assert f'"seed": {bundled.task("test/3").seed}' in capsys.readouterr().out
     assert run(["tasks", "test/3", "--salt", "zz"]) == 2
-    assert run(["tasks", "test/3", "--salt", SALT.hex(), "--salt-file", str(file)]) == 2
 
 
 def test_the_command_lists_splits_tasks_and_one_task(capsys: pytest.CaptureFixture[str], bundled: Tasks) -> None:
     assert run(["tasks"]) == 0
     told = capsys.readouterr()
     assert "validation" in told.out
-    assert "sealed, and left out without --salt-file: test" in told.err
+    assert "sealed, and left out without their salt: test" in told.err
     assert run(["tasks", "train", "--start", "1000", "--limit", "2"]) == 0
     rows = capsys.readouterr().out.splitlines()
     assert [row.split()[0] for row in rows] == ["task", "train/1000", "train/1001"]

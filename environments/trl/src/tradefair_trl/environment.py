@@ -1,7 +1,7 @@
 """`environment(…)` makes the class that GRPOTrainer(environment_factory=…) takes: one method per tool of a seat.
 
 TRL makes one instance per rollout, calls `reset` with the columns of the row, lets the model call the methods, and
-asks `get_reward` once. Needs TRADEFAIR_CONTROL_URL and TRADEFAIR_CONTROL_TOKEN of a `tradefair env serve`.
+asks `get_reward` once. Needs TRADEFAIR_CONTROL_URL and TRADEFAIR_CONTROL_TOKEN of a `tradefair host --tasks bundled`.
 """
 
 import inspect

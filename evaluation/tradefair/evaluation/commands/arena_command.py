@@ -29,17 +29,25 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON."
 
 @arena.command()
 def pack(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", exists=True, help="The traces of one agent.")],
-    terms: Terms,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The entry to write: entry.tfb.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", exists=True, help="The traces of one agent, or one trace.")],
+    terms: Annotated[
+        Path | None, typer.Option("--arena", metavar="FILE", exists=True, dir_okay=False, help="The terms: arena.toml.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="The entry to write: entry.tfb.")
+    ] = None,
     against: Against = None,
     as_json: AsJson = False,
 ) -> int:
     """Put the traces of one agent into an entry; what the check would refuse is not written.
 
-    Also prints the agent's commitment, which boards with sealed seeds want before the games. Exit code 1 when it is
-    refused.
+    Also prints the agent's commitment, which boards with sealed seeds want before the games: without --arena and -o it
+    prints that alone, of games on any seed. Exit code 1 when an entry is refused.
     """
+    if terms is None or output is None:
+        if terms is not None or output is not None:
+            raise typer.BadParameter("an entry takes both, its terms and a file", param_hint="--arena and -o")
+        return _print_commitments(folder)
     from tradefair.evaluation.arena import check as checking
     from tradefair.evaluation.arena.terms import load_arena
     from tradefair.evaluation.progress import show_progress
@@ -49,20 +57,6 @@ def pack(
     if checked.accepted:
         say(f"{output}: {output.stat().st_size:,} bytes")
     return _tell(checked, known, as_json)
-
-
-@arena.command()
-def commit(
-    trace: Annotated[Path, typer.Argument(metavar="TRACE", exists=True, help="A game of the agent, on any seed.")],
-) -> None:
-    """Print the commitment of an agent: the digest of its label, model and configuration, as its traces have them."""
-    from tradefair.evaluation.arena.entry import Agent
-    from tradefair.tracestore import open_trace
-
-    with open_trace(trace) as opened:
-        seating = opened.seating()
-    for seat in seating.compared:
-        tell(f"{Agent.of(seating.players[seat]).digest}  {seating.players[seat].label}")
 
 
 @arena.command()
@@ -121,6 +115,22 @@ def build(
         for checked in found:
             tell(str(checking.verdict_of_entry(checked, known)))
     return int(not all(checked.accepted for checked in found))
+
+
+def _print_commitments(folder: Path) -> int:
+    """The digest of an agent's label, model and configuration, as its traces have them; each once."""
+    from tradefair.evaluation.arena.entry import Agent
+    from tradefair.tracestore import find_traces, open_trace
+
+    found: set[str] = set()
+    for trace in find_traces(folder):
+        with open_trace(trace) as opened:
+            seating = opened.seating()
+        found |= {
+            f"{Agent.of(seating.players[seat]).digest}  {seating.players[seat].label}" for seat in seating.compared
+        }
+    tell("\n".join(sorted(found)))
+    return 0
 
 
 def _tell(checked: Checked, terms: Arena, as_json: bool) -> int:

@@ -221,5 +221,5 @@ def _steps(place: str, *, mapped: bool) -> tuple[NextStep, ...]:
     steps = [NextStep(command=f"tradefair report {path} --open", why="the transcript, with findings at their steps")]
     if not mapped:
         # Of one run nothing can be drafted: its neighbours are asked too.
-        steps.append(NextStep(command=f"tradefair audit init {folder} -o map.toml", why=_NO_MAP))
+        steps.append(NextStep(command=f"tradefair audit {folder} --init map.toml", why=_NO_MAP))
     return tuple(steps)

@@ -24,7 +24,9 @@ _MAX_TEXT, _MAX_NAME, _BUDGET = 65_536, 200, 8_000_000
 # Requests of a seat, and the messages that they list.
 _MAX_CALLS, _MAX_LISTED = 20_000, 200_000
 
-NOT_KEPT = "what the model was sent is not in this trace (--no-prompts, a stripped copy, or JSONL): its replies only"
+NOT_KEPT = (
+    "what the model was sent is not in this trace (`prompts = false`, a stripped copy, or JSONL): its replies only"
+)
 NO_MODEL = "no model was asked here: a scripted policy, a person, or a client from outside, whose prompts are not ours"
 
 

@@ -99,7 +99,7 @@ def paired(prompts: Iterable[PromptCall], replies: Sequence[str]) -> Iterator[tu
     """Each request of a seat with the index of its note among `replies`, the ids of the seat's notes, in one order.
 
     The k-th request under an id belongs to the k-th note with that id. Either may be missing: a reply that could not be
-    used has no note, and a run with --no-prompts kept no requests.
+    used has no note, and a run with `prompts = false` kept no requests.
     """
     waiting: defaultdict[str, deque[int]] = defaultdict(deque)
     for place, reply in enumerate(replies):

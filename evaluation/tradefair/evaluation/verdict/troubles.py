@@ -17,7 +17,7 @@ _WHY_GIVEN_UP = {
     "token_limit": "its limit of tokens was used up",
     "framework_error": "its framework failed",
 }
-_SILENT = {"text": "text only", "empty": "empty", "cut": "cut at the token limit of a reply (--max-reply)"}
+_SILENT = {"text": "text only", "empty": "empty", "cut": "cut at the token limit of a reply (--limit reply)"}
 # As `provider_failure` of the frameworks puts it.
 _STATUS = re.compile(r"status (\d{3})\b")
 _RETRIES = re.compile(r"after (\d{1,3}) retries")

@@ -202,7 +202,7 @@ class Recording:
                 calls = self.seats.setdefault(seat, SeatRecording(seat, named, {}, f"replay:{self.path.name}"))
                 calls.add(asked, occurrence, answer)
         if not self.seats:
-            raise ScenarioError(f"{self.path}: the trace keeps no prompts (--no-prompts, or a stripped copy)")
+            raise ScenarioError(f"{self.path}: the trace keeps no prompts (`prompts = false`, or a stripped copy)")
 
     def _take(self, number: int, line: bytes) -> None:
         try:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tradefair.cli.options import PlayerFlags, grouped
+from tradefair.cli.options import PlayerFlags
+from tradefair.cli.options_file import configured
 from tradefair.cli.terminal import print_json, say
 from tradefair.contract.errors import TraceError
 from tradefair.evaluation.report.outputs import Output, write
@@ -31,7 +32,7 @@ class _GoesOn(PlayerFlags):
     model: Annotated[str, typer.Option(help="openai:<model>, policy:<name>, … of the agent that goes on.")] = ""
 
 
-@grouped
+@configured("fork", "isolate quiet")
 def fork(
     trace: Annotated[Path, typer.Argument(metavar="TRACE", exists=True, dir_okay=False, help="The original.")],
     player: _GoesOn,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from tradefair.catalog import default_scenario, load_scenario, market_type
+from tradefair.cli.options_file import configured
 from tradefair.cli.terminal import say, tell, watched
 from tradefair.contract.errors import ScenarioError, unknown
 from tradefair.frameworks.models.faults import FAULTS
@@ -28,6 +29,7 @@ _FAULTS = (
 )
 
 
+@configured("gateway", "seat seed scenario set faults host")
 def gateway(
     market: Annotated[str, typer.Option(help="The market whose policy answers, such as double_auction.")] = "",
     policy: Annotated[str, typer.Option(help="The policy that answers; default: the market's stand-in.")] = "",
@@ -35,10 +37,9 @@ def gateway(
     seed: Annotated[int, typer.Option(help="Seed of the policy's own draws.")] = 0,
     scenario: Annotated[str, typer.Option(help="Scenario of the seat; default: the market's first.")] = "",
     overrides: Annotated[list[str] | None, typer.Option("--set", help="Scenario value to change: key=value.")] = None,
-    backend: Annotated[
-        str, typer.Option(help="The model of this machine that answers: local or local:FILE.gguf.")
+    upstream: Annotated[
+        str, typer.Option(help="What answers: openai:<model>, or of this machine local or local:FILE.gguf.")
     ] = "",
-    upstream: Annotated[str, typer.Option(help="The endpoint that answers: openai:<model>.")] = "",
     base_url: Annotated[str, typer.Option(help="Where the upstream is; its key comes from OPENAI_API_KEY.")] = "",
     replay: Annotated[
         Path | None, typer.Option(help="Answer from this recording, alone or in an upstream's name.")
@@ -51,7 +52,7 @@ def gateway(
 ) -> int:
     """Serve an OpenAI-compatible endpoint until interrupted: chat completions with tools, streaming, recording.
 
-    In front of a policy (--market), a real endpoint (--upstream), a local model (--backend) or a recording (--replay).
+    In front of a policy (--market), a real endpoint or a local model (--upstream), or a recording (--replay).
     A policy plays one seat of one episode: start the gateway anew for another one. Base URL and key are printed once,
     on stderr.
     """
@@ -61,12 +62,8 @@ def gateway(
     from tradefair.contract.scenario import parse_override
     from tradefair.runner.play.agent_spec import read_endpoint, read_faults
 
-    if not (market or upstream or replay or backend):
-        raise ScenarioError(
-            "name what answers: --market (a policy), --upstream openai:<model>, --backend local or --replay FILE"
-        )
-    if backend and (market or upstream or replay):
-        raise ScenarioError("--backend answers alone: leave --market, --upstream and --replay out")
+    if not (market or upstream or replay):
+        raise ScenarioError("name what answers: --market (a policy), --upstream openai:<model> or local, --replay FILE")
     # With --upstream, --replay answers what the upstream would be asked; with a policy it would have no meaning.
     if market and (upstream or replay):
         raise ScenarioError("only one of --market, --upstream, --replay answers (--replay also in an upstream's name)")
@@ -75,10 +72,8 @@ def gateway(
         chosen = load_scenario(market, scenario or default_scenario(market), dict(map(parse_override, overrides or ())))
         endpoint, seat = _policy_endpoint(market_type(market), chosen, policy, seat, seed)
         role = _Role(market, chosen.id, seat, seed)
-    elif backend:
-        endpoint = _local(backend)
     elif upstream:
-        endpoint = _upstream(upstream, base_url)
+        endpoint = _upstream(upstream, base_url, replay)
     else:
         # The recording is the endpoint itself here, and not one in another endpoint's name.
         endpoint, replay = read_endpoint(f"replay:{replay}"), None
@@ -155,21 +150,14 @@ def _show(call: ModelCall) -> None:
     say(f"{call.number}: {call.status}{tokens}, {call.latency_s:.2f} s{fault}")
 
 
-def _upstream(spelling: str, base_url: str) -> ModelEndpoint:
+def _upstream(spelling: str, base_url: str, replay: Path | None) -> ModelEndpoint:
     from tradefair.runner.play.agent_spec import read_endpoint
 
     endpoint = read_endpoint(spelling, base_url)
-    if endpoint.kind != "openai":
-        raise ScenarioError(f"--upstream {spelling!r}: an upstream is openai:<model>")
-    return endpoint
-
-
-def _local(spelling: str) -> ModelEndpoint:
-    from tradefair.runner.play.agent_spec import read_endpoint
-
-    endpoint = read_endpoint(spelling)
-    if endpoint.kind != "local":
-        raise ScenarioError(f"--backend {spelling!r}: a backend is local or local:FILE.gguf")
+    if endpoint.kind not in ("openai", "local"):
+        raise ScenarioError(f"--upstream {spelling!r}: an upstream is openai:<model>, local or local:FILE.gguf")
+    if endpoint.kind == "local" and replay:
+        raise ScenarioError("a local model answers alone: leave --replay out")
     return endpoint
 
 

@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 
 from tradefair.catalog import use_data
-from tradefair.cli.options import grouped
+from tradefair.cli.options_file import configured
 from tradefair.evaluation.ledger import LEDGER_HELP, Extent
 from tradefair.runner.play.agent_flags import AgentFlags
 from tradefair.runner.play.play_flags import Often, Played
 
 
-@grouped
+@configured("play", "prompts window faults approve slim-tools trials open quiet")
 def play(
     episode: Played,
     agent: AgentFlags,

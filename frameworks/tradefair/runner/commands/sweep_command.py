@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tradefair.cli.options import grouped
+from tradefair.cli.options_file import configured
 from tradefair.cli.terminal import print_json, say
 from tradefair.evaluation.report.outputs import Output, write
 from tradefair.runner.sweep.flags import AsJson, How, PlanName
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tradefair.runner.sweep.sweep import Sweep
 
 
-@grouped
+@configured("sweep", "data concurrency max-episodes max-minutes max-tokens retries store")
 def sweep_plan(
     plan: PlanName,
     how: How,
@@ -33,7 +33,9 @@ def sweep_plan(
     seat: Annotated[
         str | None, typer.Option(help="Of --luck; default: the first agent's seat that it can play.")
     ] = None,
-    group: Annotated[int, typer.Option(min=2, max=64, help="Of --luck: episodes on each seed, by other draws.")] = 4,
+    group: Annotated[
+        int | None, typer.Option(min=2, max=64, help="Of --luck: episodes on each seed, by other draws; default 4.")
+    ] = None,
     as_json: AsJson = False,
     output: Output = None,
 ) -> int:
@@ -48,12 +50,14 @@ def sweep_plan(
     """
     if luck and (rank or output is not None):
         raise typer.BadParameter("it is told without --rank and -o", param_hint="--luck")
+    if not luck and (seat is not None or group is not None):
+        raise typer.BadParameter("it is of --luck: add that, or leave it out", param_hint="--seat and --group")
     if luck:
         # Imported here: what plays takes long to import.
         from tradefair.runner.play.summary import show
         from tradefair.runner.sweep.luck import luck_of, play_luck
 
-        return show(play_luck(luck_of(plan, luck, seat, how.seeds, group), how), json=as_json)
+        return show(play_luck(luck_of(plan, luck, seat, how.seeds, group or 4), how), json=as_json)
     from tradefair.runner.sweep.lines import print_sweep
     from tradefair.runner.sweep.of_plan import play_plan
 

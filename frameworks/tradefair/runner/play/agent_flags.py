@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
+from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+from pydantic import BaseModel, ConfigDict, Field
 
 from tradefair.cli.options import PlayerFlags
 from tradefair.contract.errors import ScenarioError
+from tradefair.contract.scenario import checked_content, parse_override
 from tradefair.frameworks import FRAMEWORKS
 from tradefair.frameworks.models.faults import FAULTS
 
@@ -19,12 +23,37 @@ if TYPE_CHECKING:
     from tradefair.contract.kernel.players import Limits
     from tradefair.runner.play.agent_spec import AgentSpec
 
+M = TypeVar("M", bound=BaseModel)
+
 # `langgraph` takes a graph of the caller's, which no command line can name.
 _AGENTS = ", ".join(name for name in FRAMEWORKS if name != "langgraph")
 _MODELS = (
     "policy:<name>, openai:<model>, <provider>:<model>, local, local:<file> or replay:<file>; "
     "default: the market's stand-in."
 )
+
+
+class _Limits(BaseModel):
+    """The limits of `--limit`: per round, of a reply, and what a graph offers."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    calls: int | None = Field(None, ge=1, le=10_000)
+    tokens: int | None = Field(None, ge=1)
+    seconds: float | None = Field(None, ge=0.1, le=86_400)
+    reply: int | None = Field(None, ge=0, le=1_000_000)
+    offer: str = ""
+
+
+def named_values(model: type[M], texts: Iterable[str] | None, option: str) -> M:
+    """The values of an option such as `--limit calls=60,tokens=9000`, by name. Raises ScenarioError."""
+    # A comma between brackets is part of a value.
+    pairs = [parse_override(pair) for text in texts or () for pair in re.split(r",(?![^(]*\))", text)]
+    if len(dict(pairs)) < len(pairs):
+        raise ScenarioError(f"{option}: a name stands there twice")
+    if any(isinstance(value, float) and not isfinite(value) for _, value in pairs):
+        raise ScenarioError(f"{option}: a number without end, or none")
+    return checked_content(model, dict(pairs), source=option)
 
 
 @dataclass(frozen=True)
@@ -43,17 +72,13 @@ class AgentFlags(PlayerFlags):
     replay: Annotated[
         Path | None, typer.Option(help="Answer model calls from this file or trace; no model is asked.")
     ] = None
-    max_calls_per_round: Annotated[
-        int | None,
+    limit: Annotated[
+        list[str] | None,
         typer.Option(
-            min=1, max=10_000, help="Tool calls per round of an agent; default: the scenario's limit, else 60."
-        ),
-    ] = None
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens per round of an agent.")] = None
-    timeout_s: Annotated[
-        float | None,
-        typer.Option(
-            "--model-timeout", min=0.1, max=86_400, help="Seconds that a model's reply may take; default 120."
+            metavar="NAME=N",
+            help="calls or tokens per round of an agent (default: the scenario's calls, else 60); seconds that a "
+            "model's reply may take (120); tokens of one reply to a graph (1,024; 0: any); offer, the tools of a "
+            "graph's request: all, or useful(reads=3), what can still do something.",
         ),
     ] = None
     window: Annotated[
@@ -62,22 +87,31 @@ class AgentFlags(PlayerFlags):
             help="What a graph shows its model of a round: full_round, last_results(k=6), cleared_results(k=6)."
         ),
     ] = ""
-    offer: Annotated[
-        str,
-        typer.Option(
-            help="Tools that a graph offers its model per reply: all, or useful(reads=3): what can still do something."
-        ),
-    ] = ""
-    max_reply: Annotated[
-        int | None,
-        typer.Option(min=0, max=1_000_000, help="Tokens of one reply to a graph; 0: no bound; default 1,024."),
-    ] = None
     approve: Annotated[
         bool | None, typer.Option("--approve/--no-approve", help="Ask on the terminal before each action (graphs).")
     ] = None
     faults: Annotated[
         str, typer.Option(help=f"Testing aid: faults of the endpoint, such as 429@3,drop@8 ({', '.join(FAULTS)}).")
     ] = ""
+
+    @property
+    def timeout_s(self) -> float | None:
+        """Seconds that a model's reply may take."""
+        return self._limited.seconds
+
+    @property
+    def offer(self) -> str:
+        """Which tools a graph offers its model per reply; empty where nothing was said."""
+        return self._limited.offer
+
+    @property
+    def max_reply(self) -> int | None:
+        """Tokens of one reply to a graph; 0 is no bound."""
+        return self._limited.reply
+
+    @property
+    def _limited(self) -> _Limits:
+        return named_values(_Limits, self.limit, "--limit")
 
     def spec(self, kind: MarketType, scenario: Scenario, roles: set[str]) -> AgentSpec:
         """The agent for seats with these roles; without a model it thinks with the market's stand-in for them.
@@ -100,7 +134,8 @@ class AgentFlags(PlayerFlags):
             return self._checked(AgentSpec(**self._given, limits=self._limits(None)))
         before = recorded.limits
         # Limits are one field of `AgentSpec`, so each of the two is carried over by itself.
-        limits = Limits(self.max_calls_per_round or before.calls_per_round, self.max_tokens or before.tokens_per_round)
+        given = self._limited
+        limits = Limits(given.calls or before.calls_per_round, given.tokens or before.tokens_per_round)
         return self._checked(replace(recorded, **self._given, limits=limits))
 
     @property
@@ -112,7 +147,7 @@ class AgentFlags(PlayerFlags):
         player = with_policy(self)
         named = {field.name: getattr(player, field.name, None) for field in fields(AgentSpec)}
         given = {name: str(value) if isinstance(value, Path) else value for name, value in named.items()}
-        # `False` stays: `--no-approve` must be able to take back what the trace recorded.
+        # `False` stays: `approve = false` must be able to take back what the trace recorded.
         return {name: value for name, value in given.items() if value not in (None, "")}
 
     def _limits(self, scenario: Scenario | None) -> Limits:
@@ -120,14 +155,14 @@ class AgentFlags(PlayerFlags):
         from tradefair.contract.kernel.players import Limits
         from tradefair.runner.play.setup import calls_per_round
 
-        return Limits(self.max_calls_per_round or calls_per_round(scenario), self.max_tokens)
+        return Limits(self._limited.calls or calls_per_round(scenario), self._limited.tokens)
 
     def _checked(self, spec: AgentSpec) -> AgentSpec:
         """`spec`, where it can keep the limits that were given. Raises ScenarioError."""
         from tradefair.runner.play.agent_spec import NATIVE
 
         if spec.outside or spec.framework == NATIVE:
-            given = {"--max-calls-per-round": self.max_calls_per_round, "--max-tokens": self.max_tokens}
+            given = {"--limit calls": self._limited.calls, "--limit tokens": self._limited.tokens}
             refuse(given, f"limits are for agents that ask a model, and --agent {spec.framework} asks none")
         return spec
 

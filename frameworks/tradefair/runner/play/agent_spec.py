@@ -366,8 +366,8 @@ def _not_ours(seat: SeatId) -> SeatAgent:
 
 def _check_graph_options(agent: AgentSpec) -> None:
     """Raises ScenarioError for an option that only our graphs have."""
-    options = {"--window": agent.window, "--approve": agent.approve or None, "--trials": agent.trials}
-    options |= {"--offer": agent.offer, "--max-reply": agent.max_reply}
+    options = {"window": agent.window, "approve": agent.approve or None, "trials": agent.trials}
+    options |= {"--limit offer": agent.offer, "--limit reply": agent.max_reply}
     given = [name for name, value in options.items() if value not in (None, "")]
     if given and not is_graph(agent.framework):
         graphs = ", ".join(name for name in FRAMEWORKS if is_graph(name))
@@ -379,8 +379,8 @@ def _check_no_model_calls(agent: AgentSpec) -> None:
     options = {
         "--record": agent.record,
         "--replay": agent.replay,
-        "--faults": agent.faults,
-        "--model-timeout": agent.timeout_s,
+        "faults": agent.faults,
+        "--limit seconds": agent.timeout_s,
     }
     # The fields are None where nothing was given: even an empty schedule of faults counts as given.
     for name, value in options.items():
@@ -430,7 +430,7 @@ def _recording(agent: AgentSpec, endpoint: ModelEndpoint, seats: Iterable[SeatId
     from tradefair.frameworks.models.recording import Recording
 
     if agent.record is not None and not agent.prompts:
-        raise ScenarioError("--record is written from the prompts in the trace: leave --no-prompts out")
+        raise ScenarioError("--record is written from the prompts in the trace: leave `prompts = false` out")
     if replayed is not None:
         if agent.record is not None:
             raise ScenarioError("a run is recorded or replayed, not both: leave --record or --replay out")

@@ -1,4 +1,4 @@
-"""Asks a person on the terminal before an agent's actions are made: `tradefair play --approve`."""
+"""Asks a person on the terminal before an agent's actions are made: `approve` of `tradefair play`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class TerminalApproval:
     def __init__(self) -> None:
         # Questions go to stderr: stdout belongs to the result, which may be piped.
         if not (sys.stdin.isatty() and watched()):
-            raise ScenarioError("--approve asks on a terminal, and this is none: leave it out, or play from a shell")
+            raise ScenarioError("approve asks on a terminal, and this is none: leave it out, or play from a shell")
         self._all = False
         self._lines = _Lines()
         self._lock = asyncio.Lock()

@@ -6,20 +6,39 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import typer
+from pydantic import BaseModel, ConfigDict, Field
 
 from tradefair.cli.options import EpisodeFlags
+from tradefair.runner.play.agent_flags import named_values
+
+
+class _Keys(BaseModel):
+    """The keys of `--key`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    policy: int = Field(0, ge=0)
+    agent: int | None = Field(None, ge=0)
 
 
 @dataclass(frozen=True)
 class Played(EpisodeFlags):
-    """Which episode, and whose chance is drawn anew."""
+    """Which episode, whose seat, and whose chance is drawn anew."""
 
     seat: Annotated[list[str] | None, typer.Option(help="Seat of the agent; may be repeated.")] = None
-    seed: Annotated[int | None, typer.Option(help="Fixes all chance; default: a fresh one, printed.")] = None
-    policy_key: Annotated[int, typer.Option(min=0, help="Other draws of scripted policies, same market luck.")] = 0
-    agent_key: Annotated[
-        int | None, typer.Option(min=0, help="Other draws of the agent's policy alone; default: --policy-key.")
+    key: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=N",
+            help="Other draws, same market luck: policy=1 of all scripted policies, agent=1 of the agent's alone.",
+        ),
     ] = None
+
+    @property
+    def keys(self) -> tuple[int, int | None]:
+        """The keys of the policies' draws, and of the agent's where they differ. Raises ScenarioError."""
+        given = named_values(_Keys, self.key, "--key")
+        return given.policy, given.agent
 
 
 @dataclass(frozen=True)

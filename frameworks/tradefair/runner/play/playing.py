@@ -40,8 +40,8 @@ _FIRST, _FIRST_SEED = "double_auction", 7
 _AWAITED = {OUTSIDE: "a client", PERSON: "you"}
 # Names of options where they differ from the field's.
 _NAMES = {"--market": "MARKET", "--overrides": "--set"}
-# Ignored with --resume and not refused: an episode keeps its policy key, and what is resumed gets no references.
-_OF_RESUMED = ("policy_key", "references")
+# Ignored with --resume and not refused: what is resumed gets no references.
+_OF_RESUMED = ("references",)
 
 
 class Manner(NamedTuple):
@@ -64,6 +64,7 @@ def play_new(episode: Played, agent: AgentFlags, often: Often, manner: Manner) -
         say(f"no market was named: {_FIRST}, seed {seed}. All: tradefair show markets")
         episode = replace(episode, market=_FIRST, seed=seed)
     kind, setting = _setting(episode)
+    policy_key, agent_key = episode.keys
     seed, others = new_seed() if episode.seed is None else episode.seed, episode.others or None
     seated: Seated | None = None
     if often.seeds and not episode.seat:
@@ -84,8 +85,8 @@ def play_new(episode: Played, agent: AgentFlags, often: Often, manner: Manner) -
         plan=plan,
         agent=ready(kind, played_by, roles, scenario=setting, ask=ask),
         folder=episode.out or default_folder(episode.market),
-        policy_key=episode.policy_key,
-        agent_key=episode.agent_key,
+        policy_key=policy_key,
+        agent_key=agent_key,
     )
     return asyncio.run(_episodes(spec, _stage(played_by, manner), often, seated, manner.ledger))
 
@@ -168,7 +169,7 @@ async def _episodes(spec: PlaySpec, stage: _Stage, often: Often, seated: Seated 
     (count, *others) = asked
     stage = stage._replace(ledger=Extent.of(ledger, count), episodes=count)
     if others:
-        raise ScenarioError("--trials repeats one seed, --seeds and --seeds-at-stake take several: leave one out")
+        raise ScenarioError("trials repeat one seed, --seeds and --seeds-at-stake take several: leave one out")
 
     async def one(single: PlaySpec, number: int) -> Summary:
         return await stage.play(single, often.references is True, f"seed {single.seed}, {number + 1} of {count}")
@@ -191,10 +192,10 @@ async def _episodes(spec: PlaySpec, stage: _Stage, often: Often, seated: Seated 
 def _stage(agent: AgentSpec, manner: Manner) -> _Stage:
     """What goes on around episodes of this agent. ScenarioError for a page or a list that nobody would look at."""
     if agent.framework != PERSON:
-        refuse({"--open or --no-open": manner.browser}, f"a browser is for --agent {PERSON}")
+        refuse({"open": manner.browser}, f"a browser is for --agent {PERSON}")
     if agent.framework != OUTSIDE:
         refuse(
-            {"--slim-tools": manner.slim or None}, f"our own agents have such lists anyway; it is for --agent {OUTSIDE}"
+            {"slim-tools": manner.slim or None}, f"our own agents have such lists anyway; it is for --agent {OUTSIDE}"
         )
     extent = Extent.of(manner.ledger, 1)
     return _Stage(extent, manner.quiet, agent.approve, manner.browser is not False, manner.slim)

@@ -13,7 +13,7 @@ from tradefair.contract.kernel.players import stand_ins
 from tradefair.contract.scenario import build_scenario, with_overrides
 from tradefair.runner.play.agent_spec import AgentSpec
 
-# Said in the help of --max-calls-per-round too.
+# Said in the help of --limit too.
 _DEFAULT_CALLS = 60
 
 

@@ -34,7 +34,7 @@ def play_loaded(loaded: SourcedPlan, how: How) -> Sweep:
     """
     # The address of one episode is a store's address too, but logs of a sweep need the whole database.
     if how.store is not None and not is_whole_store(how.store):
-        raise typer.BadParameter("--store takes the URL of a PostgreSQL database: postgresql://HOST/DB")
+        raise typer.BadParameter("store takes the URL of a PostgreSQL database: postgresql://HOST/DB")
     plan, work = loaded.plan, workload_of(loaded)
     budget = plan.budget.model_copy(update=_limits(how))
     spec = SweepSpec(

@@ -1,4 +1,4 @@
-"""What `tradefair env serve` adds to the control plane of a host: tasks, and the score of what was played.
+"""What `tradefair host --tasks` adds to the control plane of a host: tasks, and the score of what was played.
 
     GET /tasks                       -> splits
     GET /tasks/{split}[?start=&limit=]  -> tasks

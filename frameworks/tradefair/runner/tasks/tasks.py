@@ -138,7 +138,7 @@ class Tasks:
         """The split of this name. Raises SeatError."""
         found = self.splits.get(name)
         if name in self.left_out:
-            raise SeatError(f"{name} is sealed, and opens with --salt-file")
+            raise SeatError(f"{name} is sealed, and opens with its salt")
         if found is None:
             raise SeatError(unknown("split", name, self.splits))
         return found
@@ -167,7 +167,7 @@ def load_tasks(file: Path | None = None, salt: bytes | None = None) -> Tasks:
         raise ScenarioError(f"{source}: no split of it is sealed: leave the salt out, or write sealed = true")
     usable = [table for table in known.split if salt is not None or not table.sealed]
     if not usable:
-        raise ScenarioError(f"{source}: all its splits are sealed: name the salt with --salt-file")
+        raise ScenarioError(f"{source}: all its splits are sealed: name their salt")
     splits = {
         table.name: Split(
             table.name,

@@ -12,10 +12,11 @@ from urllib.parse import urlsplit
 import typer
 
 from tradefair.catalog import use_data
-from tradefair.cli.options import EpisodeFlags, grouped
+from tradefair.cli.options import EpisodeFlags
+from tradefair.cli.options_file import configured
 from tradefair.cli.terminal import print_bytes, print_json, say, tell
 from tradefair.contract.bounds import RECORDER_PORT
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract.errors import ScenarioError, unknown
 from tradefair.contract.text import clean_line
 from tradefair.host.clients import client_config
 from tradefair.host.clients.client_config import LAUNCHERS, Client, Server
@@ -26,7 +27,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 @dataclass(frozen=True)
 class _Configured(EpisodeFlags):
-    market: Annotated[str, typer.Argument(help="The market to serve; not with --url.")] = ""
+    market: Annotated[str, typer.Argument(help="The market to serve; or a file of options, play.toml.")] = ""
     out: Annotated[Path | None, typer.Option(help="Folder of the traces; default ./runs, made absolute.")] = None
 
 
@@ -52,13 +53,16 @@ class _Entry:
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object: file, format, entry, advice.")] = False
 
 
-@grouped
+@configured(
+    "serve", "others seed set data wait slim-tools", keys="scenario others seed set data out wait slim-tools seat"
+)
 def config(
     episode: _Configured,
     made: _Entry,
-    shown: SeatFlags,
+    shown: SeatFlags,  # of the file, which is read to be checked
     seat: Annotated[str, typer.Option(help="The seat to serve; default: the scenario's first agent seat.")] = "",
     command: Annotated[list[str] | None, typer.Argument(metavar="-- CMD ARGS", help="With --record: a server.")] = None,
+    config: Path | None = None,
 ) -> None:
     """Print the configuration with which a client starts a server or opens a hosted seat; --write merges it in.
 
@@ -67,11 +71,16 @@ def config(
     The file and the form are those of the client's own documentation (docs/how-to/seat-a-client.md). A token is never
     part of them: the client refers to the variable TRADEFAIR_TOKEN, asks for it, or reads it from a file.
     """
+    if episode.market.endswith(".toml"):
+        if made != _Entry(write=made.write):
+            raise ScenarioError("a file of options is printed, or written with --write; it takes no other option")
+        _print_options(Path(episode.market), write=made.write)
+        return
     client = client_config.client_named(made.client)
     launch = client_config.launcher(made.launcher)
     first = [episode.market] if episode.market else []
     if made.record:
-        if shown != SeatFlags() or seat or replace(episode, market="", out=None) != _Configured():
+        if config or seat or replace(episode, market="", out=None) != _Configured():
             raise ScenarioError(
                 "--record is of any server: it goes with --out, --url or -- CMD ARGS, and no market's options"
             )
@@ -80,15 +89,39 @@ def config(
     if command:
         raise ScenarioError("one market is configured at a time; a server's command goes with --record NAME")
     if made.url:
-        if episode.market or shown != SeatFlags():
-            raise ScenarioError("a hosted seat is as its host has it: leave out the market, --wait and --slim-tools")
+        if episode.market or config:
+            raise ScenarioError("a hosted seat is as its host has it: leave out the market and --config")
         token_file = made.token_file.absolute() if made.token_file else None
         server = Server(_named(made.name or "tradefair"), launch, _checked(made.url), token_file)
     else:
         use_data(episode.data)
-        arguments = _serve_arguments(episode, seat, shown)
+        arguments = _serve_arguments(episode, seat, config)
         server = Server(_named(made.name or f"tradefair-{episode.market}"), [*launch, *arguments])
     _answer(client, server, client_config.token_advice(client, server), made)
+
+
+def _print_options(file: Path, *, write: bool) -> None:
+    """Print the file of options of the command that its name says, or write it. Raises ScenarioError."""
+    # Imported here: the entry of a client needs no parser of other commands.
+    from tradefair.cli.invoke import parser_of
+    from tradefair.cli.options_file import CONFIGURED, file_template
+
+    name = file.stem.replace("-", " ")
+    if name not in CONFIGURED:
+        raise ScenarioError(
+            unknown("file of options", file.name, [f"{known.replace(' ', '-')}.toml" for known in CONFIGURED])
+        )
+    text = file_template(parser_of(name), name)
+    if not write:
+        tell(text, end="")
+        return
+    try:
+        # Never over what somebody has filled in.
+        with file.open("x", encoding="utf-8") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise ScenarioError(f"{file}: cannot be written: {error.strerror}") from None
+    tell(f"{file}: written; tradefair {name} --config {file}")
 
 
 def _recorded(
@@ -170,8 +203,11 @@ def _checked(url: str) -> str:
     return url
 
 
-def _serve_arguments(episode: EpisodeFlags, seat: str, shown: SeatFlags) -> list[str]:
-    """The arguments of `serve`, checked, with absolute paths: the client starts it somewhere else."""
+def _serve_arguments(episode: EpisodeFlags, seat: str, config: Path | None) -> list[str]:
+    """The arguments of `serve`, checked, with absolute paths: the client starts it somewhere else.
+
+    Its file of options, which was read and holds what is not among them, goes along.
+    """
     from tradefair.host.commands.serve import choose, seat_alone
 
     kind, chosen = choose(episode)
@@ -179,13 +215,10 @@ def _serve_arguments(episode: EpisodeFlags, seat: str, shown: SeatFlags) -> list
     options = {
         "--scenario": str(Path(named).absolute()) if named.endswith(".toml") else chosen.id,
         "--seat": seat_alone(kind, chosen, seat, episode.others).agents[0],
-        "--others": episode.others,
-        "--seed": "" if episode.seed is None else str(episode.seed),
         "--data": "" if episode.data is None else str(episode.data.absolute()),
         "--out": str((episode.out or Path("runs")).absolute()),
-        "--wait": "" if shown.wait is None else f"{shown.wait:g}",
+        "--config": "" if config is None else str(config.absolute()),
     }
     given = [word for name, value in options.items() if value for word in (name, value)]
-    given += [word for text in episode.overrides or () for word in ("--set", text)]
     # Clients start a server more than once for one game, some for every call.
-    return ["serve", episode.market, *given, "--continue", *(["--slim-tools"] if shown.slim else [])]
+    return ["serve", episode.market, *given, "--continue"]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 import typer
 
 from tradefair.cli.options import OTHERS, PLAIN, SharedOptions, grouped
+from tradefair.cli.options_file import ConfiguredCommand, configured
 from tradefair.cli.terminal import tell
 from tradefair.contract.errors import ScenarioError, StorageUnavailable
 from tradefair.contract.text import clean_json
@@ -44,8 +45,9 @@ class _Plane:
     """The control plane that is asked, and how its answers are shown."""
 
     url: Annotated[str, typer.Option(help=f"Of the control plane; default: the variable {URL_VARIABLE}.")] = ""
-    token_env: Annotated[str, typer.Option(help="Environment variable that holds its token.")] = CONTROL_TOKEN_VARIABLE
-    token_file: Annotated[Path | None, typer.Option(help="File that holds its token, instead.")] = None
+    token_file: Annotated[
+        Path | None, typer.Option(help=f"File that holds its token; default: the variable {CONTROL_TOKEN_VARIABLE}.")
+    ] = None
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False
 
     def ask(self) -> ControlClient:
@@ -57,7 +59,7 @@ class _Plane:
         place = self.url or os.environ.get(URL_VARIABLE, "")
         if not place:
             raise ScenarioError(f"name the control plane with --url, or set {URL_VARIABLE}")
-        return ControlClient(place, read_token(self.token_env, self.token_file))
+        return ControlClient(place, read_token(CONTROL_TOKEN_VARIABLE, self.token_file))
 
     def show(self, answer: M, readable: Callable[[M], Sequence[str]]) -> None:
         """Print an answer: as one JSON object, or as the lines that `readable` makes of it."""
@@ -70,7 +72,8 @@ def _all(context: _Context, plane: _Plane) -> None:
     context.obj = plane
 
 
-@control.command()
+@control.command(cls=ConfiguredCommand)
+@configured("control-create", "same-seed others set ttl idle slim-tools label observers start")
 def create(
     context: _Context,
     market: Annotated[str | None, typer.Argument(help="The market, such as double_auction; or --task.")] = None,
@@ -79,7 +82,7 @@ def create(
     count: Annotated[int, typer.Option(min=1, max=1_000, help="Episodes, on consecutive seeds.")] = 1,
     same_seed: Annotated[bool, typer.Option("--same-seed", help="All of them (2 to 64) on one seed: a group.")] = False,
     task: Annotated[
-        str | None, typer.Option(metavar="SPLIT/N", help="A task of the host (tradefair env serve), not a market.")
+        str | None, typer.Option(metavar="SPLIT/N", help="A task of the host (host --tasks), not a market.")
     ] = None,
     seats: Annotated[str, typer.Option(help="Seats for agents: B1,S1, or all; default: the scenario's.")] = "",
     others: Annotated[str | None, typer.Option(help=OTHERS)] = None,
@@ -141,7 +144,7 @@ def invite(
     episode: Annotated[str, typer.Argument(help="The episode's id; not with --revoke.")] = "",
     seat: Annotated[str | None, typer.Option(help="The seat; without it, an observer.")] = None,
     subject: Annotated[
-        str | None, typer.Option(help="Whom an issuer's tokens name: takes the seat with them (host --auth oauth).")
+        str | None, typer.Option(help="Whom an issuer's tokens name: takes the seat with them (a host with an issuer).")
     ] = None,
     revoke: Annotated[
         str | None,

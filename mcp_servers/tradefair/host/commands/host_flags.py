@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -23,19 +23,9 @@ if TYPE_CHECKING:
 _MIN_CONTROL_TOKEN_CHARS = 20
 _MIB = 1_048_576
 
-# Options that `host` and `env serve` both have.
-ControlTokenEnv: TypeAlias = Annotated[
-    str, typer.Option("--control-token-env", help="Environment variable with its token; unset: one is made.")
-]
-ControlTokenFile: TypeAlias = Annotated[
-    Path | None, typer.Option("--control-token-file", help="File that holds its token, instead.")
-]
-IdleSeconds: TypeAlias = Annotated[
-    float, typer.Option(min=0, help="Seconds without a call, then an episode ends (truncated:idle). 0: any number.")
-]
-LingerSeconds: TypeAlias = Annotated[
-    float, typer.Option(min=0, help="Seconds that an ended episode can still be read.")
-]
+_USUAL = {"idle": 0, "linger": 60, "rate": 50}
+_USUAL_OF_TASKS = {"most": 256, "idle": 600, "linger": 600, "rate": 0, "control": 0}
+"""Defaults: a trainer comes back for a score, leaves episodes that failed, and calls as fast as it can."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +67,7 @@ class HostFlags(SeatFlags):
     remote: Annotated[bool, typer.Option("--allow-remote", help="Listen on an address that others can reach.")] = False
     names: Annotated[list[str] | None, typer.Option("--name", help="Further host name that clients may use.")] = None
     per_address: Annotated[
-        int, typer.Option(min=1, help="Connections from one address other than this machine's and those of --proxy.")
+        int, typer.Option(min=1, help="Connections from one address other than this machine's and those of `proxy`.")
     ] = PER_ADDRESS
     proxies: Annotated[
         list[str] | None, typer.Option("--proxy", help="IP address of a proxy in front: any number of connections.")
@@ -87,13 +77,13 @@ class HostFlags(SeatFlags):
         Literal["token", "oauth"],
         typer.Option(help="What opens a seat: tokens of this host, or also access tokens of an OAuth issuer."),
     ] = "token"
-    issuer: Annotated[str, typer.Option(metavar="URL", help="With --auth oauth: whose access tokens are taken.")] = ""
+    issuer: Annotated[str, typer.Option(metavar="URL", help="With oauth: whose access tokens are taken.")] = ""
     resource: Annotated[
-        str, typer.Option(metavar="URL", help="With --auth oauth: the audience that tokens name; default: this URL.")
+        str, typer.Option(metavar="URL", help="With oauth: the audience that tokens name; default: this URL.")
     ] = ""
     subjects: Annotated[
         list[str] | None,
-        typer.Option("--invite", metavar="SEAT=SUBJECT", help="With --auth oauth: who takes a seat, by its tokens."),
+        typer.Option("--invite", metavar="SEAT=SUBJECT", help="With oauth: who takes a seat, by its tokens."),
     ] = None
     store: Annotated[
         str | None,
@@ -103,20 +93,45 @@ class HostFlags(SeatFlags):
         bool, typer.Option("--continue", help="Go on with the host that --out had, if any: for what restarts a host.")
     ] = False
     until_over: Annotated[bool, typer.Option("--until-over", help="Exit when no episode is left.")] = False
-    linger: LingerSeconds = 60
+    linger: Annotated[
+        float | None,
+        typer.Option(min=0, help="Seconds that an ended episode can still be read; default 60, with --tasks 600."),
+    ] = None
     observers: Annotated[int, typer.Option(min=0, max=16, help="Observers to invite to each episode.")] = 0
     control: Annotated[
-        int | None, typer.Option("--control-port", min=0, max=65_535, help="Port of the control plane; default: none.")
+        int | None,
+        typer.Option(
+            "--control-port",
+            min=0,
+            max=65_535,
+            help="Port of the control plane, 0 a free one; default: none, with --tasks 0.",
+        ),
     ] = None
-    control_env: ControlTokenEnv = CONTROL_TOKEN_VARIABLE
-    control_file: ControlTokenFile = None
-    most: Annotated[int, typer.Option("--max-episodes", min=1, max=100_000, help="Episodes to keep at most.")] = 1_000
+    control_env: Annotated[
+        str, typer.Option("--control-token-env", help="Environment variable with its token; unset: one is made.")
+    ] = CONTROL_TOKEN_VARIABLE
+    control_file: Annotated[
+        Path | None, typer.Option("--control-token-file", help="File that holds its token, instead.")
+    ] = None
+    most: Annotated[
+        int | None,
+        typer.Option("--max-episodes", min=1, max=100_000, help="Episodes to keep; default 1,000, with --tasks 256."),
+    ] = None
     max_seats: Annotated[int, typer.Option(min=1, help="Seats of an episode that the control plane orders.")] = (
         MAX_SEATS
     )
     ttl: Annotated[float, typer.Option(min=0, help="Seconds that an episode may last; 0: without end.")] = 604_800
-    idle: IdleSeconds = 0
-    rate: Annotated[float, typer.Option(min=0, help="Calls per second and seat; 0: as many as come.")] = 50
+    idle: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="Seconds without a call, then an episode ends (truncated:idle); default 0: any, with --tasks 600.",
+        ),
+    ] = None
+    rate: Annotated[
+        float | None,
+        typer.Option(min=0, help="Calls per second and seat; default 50, with --tasks 0: as many as come."),
+    ] = None
     burst: Annotated[int, typer.Option(min=1, max=100_000, help="Calls of a seat that may come at once.")] = 200
     budget: Annotated[int, typer.Option("--call-budget", min=0, help="Calls per seat and episode; 0: any.")] = 0
     byte_budget: Annotated[
@@ -131,6 +146,11 @@ class HostFlags(SeatFlags):
     drain: Annotated[float, typer.Option(min=0, help="Seconds that SIGTERM lets open rounds end.")] = 10
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object when ready, then serve on.")] = False
 
+    def usual(self, *, tasks: bool) -> HostFlags:
+        """The same with a default where nothing was said, of a host that serves tasks or none."""
+        defaults = _USUAL_OF_TASKS if tasks else _USUAL
+        return replace(self, **{name: value for name, value in defaults.items() if getattr(self, name) is None})
+
     # A flag of 0 means no limit; the quotas say None for that.
     @property
     def quotas(self) -> Quotas:
@@ -144,14 +164,14 @@ class HostFlags(SeatFlags):
         """The issuer whose tokens are taken, None without. Raises ScenarioError for flags that do not fit together."""
         if self.auth == "token":
             if self.issuer or self.resource or self.subjects:
-                raise ScenarioError("--issuer, --resource and --invite belong to --auth oauth: add it")
+                raise ScenarioError('issuer, resource and invite belong to auth = "oauth": add it')
             return None
         if not self.issuer:
-            raise ScenarioError("--auth oauth needs --issuer URL: whose access tokens are taken")
+            raise ScenarioError('auth = "oauth" needs issuer = URL: whose access tokens are taken')
         if self.remote and not self.resource:
-            raise ScenarioError("name the URL by which clients reach this host: --resource https://HOST/mcp")
+            raise ScenarioError("name the URL by which clients reach this host: resource = https://HOST/mcp")
         if self.subjects and self.episodes > 1:
-            raise ScenarioError("a subject has one seat at a time: --invite goes with one episode")
+            raise ScenarioError("a subject has one seat at a time: invite goes with one episode")
         # Loaded where it is asked for: JWTs need a library that nothing else here does.
         from tradefair.host.doors.oauth import Issuer
 

@@ -34,6 +34,7 @@ from tradefair.host.episode.orders import Order, check_labelled, checked, parse_
 from tradefair.host.episode.setup import SeatPlan, make_folder, new_episode, new_seed, plan_seats, reopen_episode
 from tradefair.host.episode.stores import logs_at
 from tradefair.host.sandbox.running import Sandbox
+from tradefair.host.server.bounds import MAX_EPISODES
 from tradefair.host.server.seat_auth import (
     OBSERVER_SCOPE,
     SEAT_SCOPE,
@@ -135,7 +136,7 @@ async def _serve_host(
             control.stop()
             await controlling
         # Without its tasks a host would go on too, but nobody could ask for a score.
-        again = "host --resume" if extension is None else "env serve --continue --out"
+        again = "host --resume" if extension is None else "host --tasks … --resume"
         _say_farewell({**hosted, **host.episodes}, host, folder, again)
 
 
@@ -188,7 +189,7 @@ def _host(
         linger_s=hosting.linger,
         ttl_s=hosting.ttl or None,
         idle_s=hosting.idle or None,
-        max_episodes=hosting.most,
+        max_episodes=hosting.most or MAX_EPISODES,
         max_seats=hosting.max_seats,
         episode_bytes=hosting.episode_bytes or None,
         keep_free=hosting.keep_free,
@@ -218,7 +219,7 @@ async def _fresh_host(
     subjects = parse_labels(hosting.subjects or (), "SEAT=SUBJECT")
     check_labelled(subjects, plan.agents, "invitations")
     if issuer is not None and not subjects and hosting.control is None:
-        raise ScenarioError("nobody could take a seat: name who with --invite SEAT=SUBJECT, or add --control-port")
+        raise ScenarioError('nobody could take a seat: name who with invite = ["SEAT=SUBJECT"], or add --control-port')
     logs = await _logs(hosting.store)
     _take_fresh(folder, held)
     host = _host(hosting, folder, sandbox, logs, issuer)
@@ -251,7 +252,9 @@ def _check_subjects(folder: Path, file: HostFile, issuer: Issuer | None) -> None
     """Raises ScenarioError for seats of subjects without an issuer; says which were invited under another one."""
     if issuer is None:
         if any(grant.subject for grant in file.tokens):
-            raise ScenarioError(f"{folder}: its seats are those of an issuer's subjects: add --auth oauth --issuer URL")
+            raise ScenarioError(
+                f'{folder}: its seats are those of an issuer\'s subjects: add auth = "oauth", issuer = URL'
+            )
         return
     for grant in file.tokens:
         if grant.subject and grant.digest != subject_digest(issuer.url, grant.subject):
@@ -308,7 +311,7 @@ async def _reopened_host(
 def _store_of(folder: Path, file: HostFile, hosting: HostFlags) -> str | None:
     """The store of a host that goes on; whoever names it again may reach it in another way, with another user."""
     if file.store is None and hosting.store is not None:
-        raise TraceError(f"{folder}: its traces are files: go on without --store and TRADEFAIR_STORE")
+        raise TraceError(f"{folder}: its traces are files: go on without store and TRADEFAIR_STORE")
     return hosting.store or file.store
 
 

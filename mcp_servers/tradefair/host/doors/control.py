@@ -7,10 +7,10 @@
     POST   /episodes/{id}/invite      Invite -> Invitations       DELETE /grants/{grant}       -> Revoked
     POST   /episodes/{id}/label       Label -> Labelled           GET  /                       the status page
 
-An extension adds routes of its own behind the same door (`tradefair env serve`: tasks and outcomes). The token decides
-everything here, so no agent may have it. Nothing here looks into a live market except the export of its trace. Each
-refusal has the four fields of all errors. Only the page accepts the token as a password from a browser's own dialogue:
-if a path that changes something did, another site could make the browser send it there.
+An extension adds routes of its own behind the same door (`tradefair host --tasks`: tasks and outcomes). The token
+decides everything here, so no agent may have it. Nothing here looks into a live market except the export of its trace.
+Each refusal has the four fields of all errors. Only the page accepts the token as a password from a browser's own
+dialogue: if a path that changes something did, another site could make the browser send it there.
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ class ControlApp:
             further = asked.model_dump(include={"market", "scenario", "overrides", "seats", "others"})
             return checked(Order.model_validate({**further, **named, "seed": seed}))
         if self._extension is None or asked.task is None:
-            raise ScenarioError("this host has no tasks, `tradefair env serve` has: name a market")
+            raise ScenarioError("this host has no tasks, one with --tasks has: name a market")
         try:
             return checked(self._extension.order(asked.task).model_copy(update={**named, "task": asked.task}))
         except SeatError as unknown:
@@ -232,7 +232,7 @@ class ControlApp:
         if seats > most:
             # An episode of thousands of seats holds the loop for as long as each of them takes.
             message = f"{wanted.scenario.id} has {seats} seats; here an episode has at most {most}"
-            hint = "order a smaller scenario, or have the operator host it by name or raise --max-seats"
+            hint = "order a smaller scenario, or have the operator host it by name or raise max-seats"
             raise ControlRefused(400, ErrorInfo("too_many_seats", message, hint, False))
 
     def _invited(self, name: str, wanted: Checked, asked: bodies.Create) -> Iterable[tuple[str, Grant]]:

@@ -30,7 +30,7 @@ from tradefair.host.doors.registry import HostFile, save_host_file
 from tradefair.host.doors.space import Space
 from tradefair.host.episode.log import FILES, LogStore
 from tradefair.host.episode.orders import Checked, Mark, Order, Terms, begin, check_labelled
-from tradefair.host.server.bounds import EPISODE_BYTES, MAX_SEATS
+from tradefair.host.server.bounds import EPISODE_BYTES, MAX_EPISODES, MAX_SEATS
 from tradefair.host.server.observing import public_reads
 from tradefair.host.server.quotas import Gate, Quotas
 from tradefair.host.server.seat_auth import OBSERVER, OBSERVER_SCOPE, Grant, SeatTokens
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from tradefair.host.sandbox.running import Sandbox
 
 BODY_LIMIT = 1_048_576  # bytes of one request; a call's arguments may take a sixteenth of it
-MAX_EPISODES = 1_000
 _MAX_PAST = 2_000  # closed episodes that the status page still names
 # Seconds between two attempts to write to a store that cannot be reached.
 _AGAIN_S = 1.0
@@ -364,7 +363,7 @@ class Host:
         TooManyTokens.
         """
         if self.issuer is None:
-            raise SeatError("this host takes no issuer's tokens: start it with --auth oauth --issuer URL")
+            raise SeatError('this host takes no issuer\'s tokens: start it with auth = "oauth", issuer = URL')
         self._check_seat(episode, seat)
         grant = self.tokens.seat_subject(episode, seat, self.issuer.url, subject)
         self._save()

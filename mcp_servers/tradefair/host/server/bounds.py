@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+MAX_EPISODES = 1_000
+"""Episodes that a host keeps."""
 PER_ADDRESS = 256
 """Connections from one address at a time."""
 MAX_SEATS = 500

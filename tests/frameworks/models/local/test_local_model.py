@@ -54,7 +54,7 @@ def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _play(folder: Path, market: str, *options: str, seed: int = 7, code: int = 0) -> Path:
     """The trace of one episode of the local model."""
-    line = ["play", market, "--scenario", SCENARIOS[market], "--seed", str(seed), "--no-references", "--quiet"]
+    line = ["play", market, "--scenario", SCENARIOS[market], "--seed", str(seed), "--no-references"]
     assert run([*line, "--out", str(folder), *options]) == code
     [path] = folder.glob("*.trace")
     return path
@@ -129,7 +129,7 @@ def test_the_same_requests_are_answered_alike(tmp_path: Path) -> None:
 
 
 def test_with_every_tool_offered_the_check_fails(tmp_path: Path) -> None:
-    options = ("--model", "local", "--offer", "all", "--max-calls-per-round", "5", "--set", "rounds=1")
+    options = ("--model", "local", "--limit", "offer=all,calls=5", "--set", "rounds=1")
     assert _faults(_play(tmp_path, "teaching", *options, code=0)) != []
 
 
@@ -139,14 +139,14 @@ def test_without_the_grammar_the_check_fails(tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setattr(backend, "call_grammar", nothing)
     # It writes prose and no call: the agent never acts, which is an exit code of its own.
-    options = ("--model", "local", "--max-reply", "20", "--set", "rounds=1")
+    options = ("--model", "local", "--limit", "reply=20", "--set", "rounds=1")
     assert _faults(_play(tmp_path, "teaching", *options, code=1)) != []
 
 
 @pytest.mark.parametrize("agent", ["openai_loop", "reflection", "plan_and_act"])
 def test_other_agents_ask_it_too(agent: str, tmp_path: Path) -> None:
-    options = ("--agent", agent, "--model", "local", "--max-calls-per-round", "4", "--set", "rounds=1")
-    line = ["play", "teaching", "--seed", "7", "--no-references", "--quiet", "--out", str(tmp_path), *options]
+    options = ("--agent", agent, "--model", "local", "--limit", "calls=4", "--set", "rounds=1")
+    line = ["play", "teaching", "--seed", "7", "--no-references", "--out", str(tmp_path), *options]
     # How it plays there is its own affair; what counts is that calls arrive, and that the trace is sound.
     assert run(line) in (0, 1)
     [path] = tmp_path.glob("*.trace")
@@ -239,7 +239,7 @@ def test_ctrl_c_ends_a_run_in_the_middle_of_a_reply(tmp_path: Path) -> None:
 
 
 def test_a_gateway_serves_it_to_other_clients(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tradefair.cli", "gateway", "--backend", "local", "--json"]
+    command = [sys.executable, "-m", "tradefair.cli", "gateway", "--upstream", "local", "--json"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ})
     try:
         assert process.stdout is not None

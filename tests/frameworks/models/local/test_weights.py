@@ -38,7 +38,7 @@ def without_weights(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("without_weights")
-@pytest.mark.parametrize("command", [["play", "teaching", "--model", "local"], ["gateway", "--backend", "local"]])
+@pytest.mark.parametrize("command", [["play", "teaching", "--model", "local"], ["gateway", "--upstream", "local"]])
 def test_without_weights_two_lines_say_how_to_get_them(
     command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -114,7 +114,7 @@ def test_the_record_tells_files_of_one_name_apart(tmp_path: Path, monkeypatch: p
 @pytest.mark.usefixtures("without_weights")
 def test_a_replay_needs_no_weights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     record, out = tmp_path / "calls.jsonl", str(tmp_path / "runs")
-    played = ["--scenario", "double_auction/smoke", "--seed", "7", "--no-references", "--quiet", "--out", out]
+    played = ["--scenario", "double_auction/smoke", "--seed", "7", "--no-references", "--out", out]
     assert run(["play", "double_auction", *played, "--model", "policy:zip", "--record", str(record)]) == 0
     capsys.readouterr()
     # The recording of another model: it is looked into, and its first request differs.
@@ -148,11 +148,12 @@ def test_a_verdict_says_what_a_small_model_shows() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--backend", "openai:x"], "a backend is local or local:FILE.gguf"),
-        (["--backend", "local", "--market", "teaching"], "--backend answers alone"),
+        (["--upstream", "policy:zip"], "an upstream is openai:<model>, local or local:FILE.gguf"),
+        (["--upstream", "local", "--market", "teaching"], "only one of --market, --upstream, --replay answers"),
+        (["--upstream", "local", "--replay", "calls.jsonl"], "a local model answers alone: leave --replay out"),
     ],
 )
-def test_a_gateway_with_a_wrong_backend_says_so(
+def test_a_gateway_with_a_wrong_upstream_says_so(
     options: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["gateway", *options]) == 2

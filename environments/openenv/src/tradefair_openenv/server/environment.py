@@ -1,4 +1,4 @@
-"""One seat of one episode of a `tradefair env serve`, as an OpenEnv environment."""
+"""One seat of one episode of a `tradefair host --tasks bundled`, as an OpenEnv environment."""
 
 import json
 from contextlib import suppress

@@ -90,7 +90,7 @@ def audit_traces(files: Sequence[Path], asked: Asked, problems: Sequence[str] = 
     if asked.map is None and asked.references is None and not compared and found.runs:
         raise ScenarioError(
             "nothing to hold these runs against: name --map, --references or --reference-run; "
-            "`tradefair audit init` drafts a map"
+            "`tradefair audit --init` drafts a map"
         )
     labels = _labelled(found, asked.labels)
     found.problems += _without_trace(found, "label", asked.labels or {})

@@ -1,4 +1,4 @@
-"""What `audit run` prints for people: what was raised where, then how often that is so in passed runs."""
+"""What `audit` prints for people: what was raised where, then how often that is so in passed runs."""
 
 from __future__ import annotations
 

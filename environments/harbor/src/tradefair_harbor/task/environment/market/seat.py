@@ -26,7 +26,8 @@ MOST_BYTES = 1 << 20
 def serve_market() -> None:
     """Start a server for this one trial, unless one is named; its address goes where the client reads it."""
     if "TRADEFAIR_CONTROL_URL" not in os.environ:
-        command = ["tradefair", "env", "serve", "--port", "0", "--out", os.environ.get("TRADEFAIR_TRACES", "/traces")]
+        command = ["tradefair", "host", "--tasks", "bundled", "--json", "--port", "0"]
+        command += ["--out", os.environ.get("TRADEFAIR_TRACES", "/traces")]
         server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         atexit.register(server.wait, 30)
         atexit.register(server.terminate)  # first: the last that is registered
