@@ -215,9 +215,7 @@ PACKAGES = {
     "marketplace": _allowed("contract files trading", "numpy yaml"),
 }
 # What the table above does not say: (importing module, imported module) -> reason.
-DEVIATIONS: dict[tuple[str, str], str] = {
-    ("evaluation.importers.import_command", "recording.redact"): "what a recorder takes out, an import takes out alike"
-}
+DEVIATIONS: dict[tuple[str, str], str] = {}
 
 
 def _room_of(module: str) -> str:

@@ -27,8 +27,8 @@ from tradefair.evaluation.importers.source import Head, Source
 from tradefair.evaluation.interchange.shapes import mapping
 from tradefair.evaluation.modes.diagnosis import Diagnosis
 from tradefair.evaluation.verify import verify_file
-from tradefair.recording.redact import Redactor
 from tradefair.tracestore import open_trace
+from tradefair.tracestore.redaction import Redactor
 
 Json = dict[str, Any]
 ITEMS: list[Item] = []

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from tradefair.contract.errors import StorageUnavailable, TradefairError
 from tradefair.evaluation.importers.detect import Undetected, detect, reader_of
-from tradefair.evaluation.importers.foreign import Intake, Redactor
+from tradefair.evaluation.importers.foreign import Intake
 from tradefair.evaluation.importers.items import Odd, Reader, WholeReader
 from tradefair.evaluation.importers.run_report import FileReport, Imported
 from tradefair.evaluation.importers.source import Source, head_of
@@ -21,6 +21,7 @@ from tradefair.evaluation.importers.writing import safe_name, trace_name, write_
 from tradefair.evaluation.interchange.shapes import mapping, sequence
 from tradefair.files.user_files import regular
 from tradefair.tracestore import open_trace
+from tradefair.tracestore.redaction import Redactor
 
 _CHUNK = 1 << 20
 
