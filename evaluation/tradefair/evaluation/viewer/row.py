@@ -21,7 +21,6 @@ from tradefair.contract.players import Seating
 from tradefair.evaluation.evaluate import Evaluation, evaluate_file
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
 from tradefair.evaluation.origins import is_foreign, origin_of
-from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.reading import agent_seats, seating_in
 from tradefair.evaluation.record import Record
 from tradefair.evaluation.verdict.of_trace import verdict_of_file
@@ -267,13 +266,11 @@ def _of_run(verdict: Verdict, run: ForeignRun) -> dict[str, Any]:
 
 def _found(evaluation: Evaluation, verdict: Verdict) -> dict[str, Any]:
     """Findings of the seats under test, and of all others."""
-    outcome: Outcome[Any, Any] | None = evaluation.outcome
     raised = evaluation.diagnosis.raised if evaluation.diagnosis else []
     tested = {seat.seat for seat in verdict.seats}
     concerned = [finding.id for finding in raised if tested.intersection(finding.seats)]
-    odd = len(outcome.findings) if outcome else 0
     found = len(concerned) if tested else None
-    return {"raised": found, "others": len(raised) - len(concerned) + odd, "modes": list(dict.fromkeys(concerned))}
+    return {"raised": found, "others": len(raised) - len(concerned), "modes": list(dict.fromkeys(concerned))}
 
 
 def changed_text(changed_ns: int) -> str:
