@@ -7,7 +7,7 @@ ARG BASE=python:3.13-slim-trixie
 
 FROM ${BASE} AS build
 WORKDIR /src
-COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY pyproject.toml constraints.txt README.md LICENSE NOTICE ./
 COPY mcp_servers mcp_servers
 COPY agent_graphs agent_graphs
 COPY frameworks frameworks

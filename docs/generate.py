@@ -42,6 +42,7 @@ from tradefair.frameworks import find
 from tradefair.frameworks.langgraph import GRAPHS
 from tradefair.host.clients.client_config import Client, Server, clients, shell_line, snippet, token_advice
 from tradefair.host.clients.client_files import rendered
+from tradefair.tracestore import redaction
 
 Definition: TypeAlias = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -102,6 +103,7 @@ def whole_pages() -> dict[Path, str]:
     made[folder / "kernel.md"] = kernel_page()
     made[DOCS / "reference" / "figures.md"] = figures_page()
     made[DOCS / "reference" / "exit-codes.md"] = exit_codes_page()
+    made[DOCS / "reference" / "redaction.md"] = redaction_page()
     made |= {path: published_toml(market) for market, path in published_paths().items()}
     made |= {
         ROOT / "mcp_servers" / "tradefair" / name / LISTING: listing_toml(listing_of(market_type(name)))
@@ -351,6 +353,47 @@ def exit_codes_page() -> str:
     rows = [table_row(str(code), meaning) for code, meaning in EXIT_CODES.items()]
     intro = "Every command ends with one of these. A failure mode that was found in a trace is a result, no error."
     return "\n".join([NOTE, "", "# Exit codes", "", intro, "", "| code | meaning |", "|---|---|", *rows, ""])
+
+
+def redaction_page() -> str:
+    """What is taken out of texts, as `tracestore/redaction.toml` has it; examples stand there."""
+    found = redaction.rows()
+
+    def listed(names: Iterable[str]) -> str:
+        return ", ".join(f"`{name}`" for name in names)
+
+    hows = {
+        "hidden": "its text goes, whatever it is, and every text below it",
+        "shown": "its text goes; an object of this name is looked into; in a text only what has a digit or quotes goes",
+        "shaped": "what has the shape of a credential goes: 16 characters and more, of mixed classes, few words in it",
+        "numbers": "numbers go, too, from three digits on; a number in any other field stays",
+        "about": "as the last word of a name: it says something about a secret, only the shape of a credential goes",
+        "never": "stays, unless its value has a known shape",
+        "nothing": "as a value: stays",
+        "prose": "as a value without quotes in a text: stays",
+    }
+    parts = {
+        "Fields": [("names, as whole words", "what becomes of the value")]
+        + [(listed(found["fields"][name]), said) for name, said in hows.items()],
+        "Objects and lists": [("list", "words")] + [(name, listed(words)) for name, words in found["data"].items()],
+        "Places in a text": [("rule", "what")] + [(row["rule"], row["about"]) for row in found["places"]],
+        "Values by their beginning": [("service", "beginnings; what follows has 14 characters and more")]
+        + [(name, listed(prefixes.split())) for name, prefixes in found["prefixes"].items()],
+        "Values of which more is known": [("rule", "what")] + [(row["rule"], row["about"]) for row in found["shapes"]],
+    }
+    lines = [
+        NOTE.replace("docs/generate.py or the tool itself", "tracestore/redaction.toml"),
+        "# What is taken out of texts",
+    ]
+    lines += ["", found["intro"].strip()]
+    for title, (head, *rest) in parts.items():
+        lines += ["", f"## {title}", "", table_row(*head), "|---|---|", *(table_row(*row) for row in rest)]
+    harmless = [
+        f"`{example}`" for example in found["harmless"]["examples"] if "\\n" not in example and "`" not in example
+    ]
+    return "\n".join(
+        [*lines, "", "## What stays", "", found["stays"].strip(), "", *(f"- {one}" for one in harmless), ""]
+    )
 
 
 def figures_page() -> str:

@@ -17,6 +17,7 @@ from tests.waiting import LONGER
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOTS = ("mcp_servers", "agent_graphs", "frameworks", "evaluation")
+LICENCES = "evaluation/tradefair/evaluation/report/assets/LICENCES.txt"
 
 
 def project() -> dict[str, Any]:
@@ -33,7 +34,7 @@ def source_files() -> set[str]:
         str(path.relative_to(ROOT / root))
         for root in ROOTS
         for path in (ROOT / root / "tradefair").rglob("*")
-        if path.is_file() and not {"__pycache__", "node_modules"} & {*path.parts}
+        if path.is_file() and not {"__pycache__", "web"} & {*path.parts}
     }
 
 
@@ -107,7 +108,11 @@ def test_the_wheel_announces_command_markets_and_evaluators(wheel: Path) -> None
     with zipfile.ZipFile(wheel) as archive:
         (name,) = [name for name in archive.namelist() if name.endswith("entry_points.txt")]
         announced = archive.read(name).decode()
-        assert any(item.endswith("licenses/LICENSE") for item in archive.namelist())
+        held = {item.rpartition("/licenses/")[2] for item in archive.namelist()}
+    assert {"LICENSE", "NOTICE", LICENCES} <= held
+    assert all("<" in needed for needed in project()["project"]["dependencies"]), "a dependency without a ceiling"
+    bundled = re.findall(r"^(\S+) [\d.]+ \(", (ROOT / LICENCES).read_text(encoding="utf-8"), re.MULTILINE)
+    assert [name for name in bundled if name not in (ROOT / "NOTICE").read_text(encoding="utf-8")] == []
     content = project()["project"]
     for group, entries in {"console_scripts": content["scripts"], **content["entry-points"]}.items():
         assert f"[{group}]" in announced

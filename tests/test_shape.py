@@ -215,10 +215,6 @@ PACKAGES = {
     # yaml: the public data sets are YAML files.
     "marketplace": _allowed("contract files trading", "numpy yaml"),
 }
-# What the table above does not say: (importing module, imported module) -> reason.
-DEVIATIONS: dict[tuple[str, str], str] = {
-    ("evaluation.foreign.import_command", "recording.redact"): "what a recorder takes out, an import takes out alike"
-}
 
 
 def _room_of(module: str) -> str:
@@ -229,7 +225,7 @@ def _room_of(module: str) -> str:
 def _permits(importer: str, target: str) -> bool:
     """Whether module `importer` may import module `target`, by the table of packages. Names below `tradefair`."""
     own, package = importer.partition(".")[0], target.partition(".")[0]
-    if package == own or (importer, target) in DEVIATIONS:
+    if package == own:
         return True
     if own == "evaluation" and package in MARKETS:
         # Rules and views, so that outcomes and failure modes are made of the same records; never tools or policies.
@@ -331,10 +327,6 @@ def test_what_is_true_never_needs_what_decides() -> None:
 
 def test_every_package_has_a_layer() -> None:
     expect_none({module.package for module in MODULES} - set(PACKAGES))
-
-
-def test_no_deviation_is_listed_that_is_none() -> None:
-    expect_none([f"{name} imports {target}" for name, target in set(DEVIATIONS) - set(_project_imports(MODULES))])
 
 
 # --- circles --------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from tradefair.recording.exchange import Exchange
 from tradefair.recording.http.heads import upstream_of
 from tradefair.recording.http.proxy import Recorder, serve
 from tradefair.recording.http.sessions import Sessions
-from tradefair.recording.redact import Redactor
+from tradefair.tracestore.redaction import Redactor
 
 Answer = Callable[[bytes, asyncio.StreamWriter], Awaitable[None]]
 

@@ -18,8 +18,8 @@ from tradefair.contract.kernel.players import Seating
 from tradefair.evaluation.prove.verify import verify_file
 from tradefair.recording.exchange import CLIENT, SERVER, Exchange, Side
 from tradefair.recording.messages import MAX_MESSAGE, Lines
-from tradefair.recording.redact import Redactor
 from tradefair.tracestore import open_trace
+from tradefair.tracestore.redaction import Redactor
 
 INITIALIZE = {"clientInfo": {"name": "desk", "version": "2"}, "protocolVersion": "2025-11-25"}
 META = {
@@ -252,10 +252,10 @@ def test_what_is_too_large_is_kept_by_size_and_digest_and_still_settles_its_call
 
 def test_large_arguments_and_secrets_that_grow_leave_a_trace_that_can_be_read(session: Session) -> None:
     large, tokens = "x" * 3_000_000, list(range(400_000))
-    session((CLIENT, call(1, text=large)), (SERVER, answer(1, large)), (CLIENT, call(2, secret=tokens)), end=False)
+    session((CLIENT, call(1, text=large)), (SERVER, answer(1, large)), (CLIENT, call(2, pin=tokens)), end=False)
     with open_trace(session.path) as trace:
         assert len(list(trace.side_rows("pending") or ())) == 1
-    session((SERVER, answer(2, {"token": tokens})))
+    session((SERVER, answer(2, {"pin": tokens})))
     first, second = session.calls
     assert (first["arguments"], first["result"]) == ({"text": large}, {"said": large})
     assert (second["arguments"].keys(), second["result"].keys()) == ({"size", "digest"}, {"size", "digest"})
@@ -275,7 +275,7 @@ def test_secrets_are_gone_before_anything_is_written(tmp_path: Path) -> None:
         (CLIENT, asked(0, "initialize", clientInfo={"name": "hunter11"})),
         (CLIENT, call("hunter22", "hunter33", **planted)),
         (SERVER, {"id": "hunter22", "result": refused}),
-        (SERVER, told("notifications/message", data={"token": "battery"})),
+        (SERVER, told("notifications/message", data={"api_token": "battery"})),
         (CLIENT, asked(9, "hunter44/x")),
         (CLIENT, call(10, cookie="in-flight")),
         end=False,

@@ -11,7 +11,7 @@ from tradefair.recording.exchange import Exchange
 from tradefair.recording.http.heads import Refused, upstream_of
 from tradefair.recording.http.parsing import Answers, Request
 from tradefair.recording.http.sessions import Sessions
-from tradefair.recording.redact import Redactor
+from tradefair.tracestore.redaction import Redactor
 
 UPSTREAM = upstream_of("http://h/mcp")
 PARTS = [

@@ -218,3 +218,11 @@ def _print(console: Console, line: Text) -> None:
     # Blanks at the end would wrap on a terminal that is exactly as wide as the table.
     line.rstrip()
     console.print(line, soft_wrap=True)
+
+
+def show_lines(console: Console, title: str, lines: Sequence[str], most: int = 20) -> None:
+    """Print what is missing or left out, a line each, the first `most` of them."""
+    for line in lines[:most]:
+        console.print(f"{title}: {line}", style="yellow")
+    if len(lines) > most:
+        console.print(f"{title}: {len(lines) - most} more (--json has them)", style="yellow")

@@ -12,10 +12,11 @@ from openai import AsyncOpenAI, OpenAIError
 from pydantic import JsonValue
 
 from tradefair.contract import HarnessFailure
-from tradefair.frameworks.models.access import redacted, shown_url
+from tradefair.frameworks.models.access import shown_url
 from tradefair.frameworks.models.endpoint import ModelEndpoint
 from tradefair.frameworks.models.provider import make_client, no_completion, provider_failure
 from tradefair.frameworks.models.serving import open_address
+from tradefair.tracestore.redaction import redacted
 
 # The same number as OpenAIChat.max_retries: frameworks are compared, so none may be more patient than another.
 _RETRIES = 4

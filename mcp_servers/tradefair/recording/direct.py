@@ -11,20 +11,39 @@ import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tradefair.cli.terminal import say
 from tradefair.contract.bounds import RECORDER_PORT
 from tradefair.contract.errors import ScenarioError, StorageUnavailable, TradefairError
 from tradefair.contract.text import clean_line
 
+if TYPE_CHECKING:
+    from tradefair.tracestore.redaction import Redactor
+
 NOT_RECORDED = 3
 """The exit code when the log could not be written."""
 
 _USAGE = 2
 _MAX_NAME = 80
-_FLAGS = {"--digest-results", "--lossy"}
-_VALUES = {"--out", "--name", "--redact", "--redact-field", "--url", "--port"}
+_FLAGS = {"--digest-results", "--lossy", "--redact-unknown", "--no-redact-unknown"}
+_TAKEN = ("--redact", "--redact-field", "--keep-field")
+_VALUES = {"--out", "--name", *_TAKEN, "--url", "--port"}
+
+
+class Taken(NamedTuple):
+    """What is taken out beyond the published table: patterns, fields, what looks random; and which fields are kept."""
+
+    patterns: Sequence[str] = ()
+    fields: Sequence[str] = ()
+    keep: Sequence[str] = ()
+    unknown: bool = True
+
+    def redactor(self) -> Redactor:
+        """What takes it out. Raises ScenarioError for what is no regular expression."""
+        from tradefair.tracestore.redaction import Redactor
+
+        return Redactor(self.patterns, self.fields, keep=self.keep, unknown=self.unknown)
 
 
 class Wish(NamedTuple):
@@ -32,8 +51,7 @@ class Wish(NamedTuple):
 
     out: Path
     name: str = ""
-    redact: Sequence[str] = ()
-    redact_fields: Sequence[str] = ()
+    taken: Taken = Taken()
     digest_results: bool = False
     lossy: bool = False
     command: Sequence[str] = ()
@@ -80,8 +98,7 @@ def plain(arguments: Sequence[str]) -> Wish | None:
     return Wish(
         Path(given["--out"][-1]),
         given.get("--name", [""])[-1],
-        given.get("--redact", ()),
-        given.get("--redact-field", ()),
+        Taken(*(given.get(name, ()) for name in _TAKEN), unknown="--no-redact-unknown" not in given),
         "--digest-results" in given,
         "--lossy" in given,
         command,
@@ -99,22 +116,22 @@ def over_stdio(wish: Wish) -> int:
     """Start the server and record; the exit code. Raises ScenarioError, StorageUnavailable."""
     # Here: the help of the command needs none of it.
     from tradefair.recording.exchange import Exchange
-    from tradefair.recording.redact import Redactor
     from tradefair.recording.stdio import Recorder
 
     program = Path(wish.command[0]).stem
-    redactor = Redactor(wish.redact, wish.redact_fields)
+    redactor = wish.taken.redactor()
     path = new_path(wish.out, wish.name or program)
     # Arguments and the environment may hold keys: neither is recorded.
     source = {"command": redactor.text(program)}
     exchange = Exchange(path, redactor, source, transport="stdio", digest_results=wish.digest_results)
-    return Recorder(wish.command, exchange, lossy=wish.lossy).run(NOT_RECORDED)
+    code = Recorder(wish.command, exchange, lossy=wish.lossy).run(NOT_RECORDED)
+    _say_taken(redactor)
+    return code
 
 
 def over_http(wish: Wish) -> int:
     """Record what clients say to the server at a URL, until a signal. Raises ScenarioError, StorageUnavailable."""
     from tradefair.recording.exchange import Exchange
-    from tradefair.recording.redact import Redactor
 
     try:
         from tradefair.recording.http.proxy import run_http
@@ -123,7 +140,7 @@ def over_http(wish: Wish) -> int:
     from tradefair.recording.http.heads import upstream_of
 
     upstream = upstream_of(wish.url)
-    first = Redactor(wish.redact, wish.redact_fields)
+    first = wish.taken.redactor()
     name = wish.name or upstream.host
     new_path(wish.out, name)  # now, and not when a client is there
 
@@ -144,7 +161,13 @@ def over_http(wish: Wish) -> int:
         run_http(upstream, wish.port, open_log, listening, lossy=wish.lossy)
     except OSError as error:
         raise ScenarioError(f"--port {wish.port}: {error.strerror or error}") from None
+    _say_taken(first)
     return 0
+
+
+def _say_taken(redactor: Redactor) -> None:
+    if redactor.in_all:
+        say(f"taken out: {redactor.counted}")
 
 
 def new_path(out: Path, name: str) -> Path:

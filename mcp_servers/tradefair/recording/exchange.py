@@ -17,8 +17,8 @@ import orjson
 from tradefair.contract.answers import Settled
 from tradefair.contract.text import clean_line
 from tradefair.recording.messages import MAX_MESSAGE, Message, Unread, key_of, mapping, messages_of
-from tradefair.recording.redact import Redactor
 from tradefair.recording.session_log import ENDED, LARGE, SessionLog
+from tradefair.tracestore.redaction import Redactor
 
 Side = Literal["client", "server"]
 CLIENT: Side = "client"

@@ -16,8 +16,8 @@ from tradefair.contract.answers import Settled, kind_of, listed_tool, settled
 from tradefair.contract.chain import digest
 from tradefair.contract.foreign import CANCELLED, NO_ANSWER, RECORDED, ForeignEvents, foreign_core, reduced
 from tradefair.recording.messages import MAX_MESSAGE, mapping
-from tradefair.recording.redact import Redactor
 from tradefair.tracestore.append import Beside, TraceLog
+from tradefair.tracestore.redaction import Redactor
 
 SEAT = "client"
 FORMAT = "mcp"

@@ -1,8 +1,8 @@
 """What models were sent, beside the chain: each message stored once and numbered, and a list of numbers per request.
 
 Writers of a live episode number parts with a `Ledger`; `read_prompts` puts requests together again. A request comes
-back byte for byte (`PromptCall.request_bytes`), unless a part of it was cut. Rows of a stranger's file may be anything:
-they are counted, measured and unpacked within bounds, and every fault is a TraceError.
+back byte for byte (`PromptCall.request_bytes`), unless a part of it was cut or held a secret. Rows of a stranger's file
+may be anything: they are counted, measured and unpacked within bounds, and every fault is a TraceError.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import orjson
 
 from tradefair.contract import SeatId, TraceError
 from tradefair.files.user_files import MIB
+from tradefair.tracestore.redaction import Redactor
 
 PART_LIMIT = 256 * 1024
 """Bytes of JSON beyond which a part or an answer is cut to `{"cut": its bytes, "content": its beginning}`."""
@@ -71,6 +72,9 @@ class Ledger:
         self._numbers = {digest: number for number, digest in known}
         self._next = max(self._numbers.values(), default=0) + 1
         self._last: dict[SeatId, _Last] = {}
+        self._redactor = Redactor()
+        # Most requests repeat the tools of the request before.
+        self._tools: tuple[Any, Any] = (None, None)
 
     def rows(self, seat: SeatId, exchanges: Sequence[Exchange]) -> PromptRows:
         """The rows to store. The ledger is unchanged until `wrote` is told that they are there."""
@@ -83,12 +87,16 @@ class Ledger:
             # Compared before anything is hashed: most of a request is the request before.
             same = _leading(before.messages, messages)
             try:
-                listed = [*before.numbers[:same], *(self._number(message, added) for message in messages[same:])]
-                tools = None if request.get("tools") is None else self._number(request["tools"], added)
+                listed = [
+                    *before.numbers[:same],
+                    *(self._number(self._redactor.clean(message), added) for message in messages[same:]),
+                ]
+                tools = None if request.get("tools") is None else self._number(self._known(request["tools"]), added)
                 rest = {name: None if name in _PARTS else value for name, value in request.items()}
-                params, answer = orjson.dumps(rest), zlib.compress(_bounded(exchange.answer))
+                params = orjson.dumps(self._redactor.clean(rest))
+                answer = zlib.compress(_bounded(self._redactor.clean(dict(exchange.answer))))
             # Nested more deeply than can be written: such a request is not kept.
-            except orjson.JSONEncodeError:
+            except (orjson.JSONEncodeError, RecursionError):
                 continue
             # Fields other than messages and tools hardly ever change: empty stands for those of the call before.
             fields = b"" if params == before.params else params
@@ -101,6 +109,11 @@ class Ledger:
         self._numbers |= {digest: number for number, digest, _ in rows.parts}
         self._next += len(rows.parts)
         self._last[seat] = rows.last
+
+    def _known(self, tools: Any) -> Any:
+        if tools != self._tools[0]:
+            self._tools = tools, self._redactor.clean(tools)
+        return self._tools[1]
 
     def _number(self, body: Any, added: dict[bytes, _Part]) -> int:
         digest = hashlib.blake2b(orjson.dumps(body, option=orjson.OPT_SORT_KEYS), digest_size=32).digest()

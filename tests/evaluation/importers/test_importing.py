@@ -27,8 +27,8 @@ from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.evaluation.modes.diagnosis import Diagnosis
 from tradefair.evaluation.prove.verify import verify_file
 from tradefair.evaluation.read.objects import mapping
-from tradefair.recording.redact import Redactor
 from tradefair.tracestore import open_trace
+from tradefair.tracestore.redaction import Redactor
 
 Json = dict[str, Any]
 ITEMS: list[Item] = []

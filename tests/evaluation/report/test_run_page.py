@@ -17,6 +17,9 @@ from tests.evaluation.report.playing import HOSTILE_TEXT
 
 from tradefair.cli import run
 from tradefair.contract import ScenarioError
+from tradefair.evaluation.foreign.audit.auditing import Asked, audit_traces
+from tradefair.evaluation.foreign.audit.map_file import load_map
+from tradefair.evaluation.foreign.audit.show_audit import table_of
 from tradefair.evaluation.report import build, build_report, episode_page
 from tradefair.evaluation.report.build import MAX_RUNS, MAX_TRACES, check_count
 from tradefair.evaluation.report.page_data import Packed
@@ -137,6 +140,23 @@ def test_a_map_and_labels_make_rates_of_failed_and_passed_runs(tmp_path: Path) -
     (tmp_path / "labels.jsonl").write_text("{}\n")
     with pytest.raises(ScenarioError, match=r"labels\.jsonl:1"):
         asked_of(None, tmp_path / "labels.jsonl")
+
+
+def test_a_page_and_an_audit_show_one_table_of_rates_and_every_list_one_count(tmp_path: Path) -> None:
+    # Two rules judge one call: one finding tells it, and each rule is raised.
+    of = MAP + '[confirm]\nactions = ["cancel_*"]\n'
+    (tmp_path / "desk.toml").write_text(of)
+    runs = [write_run(tmp_path / f"t{n}.trace", turns, passed=n > 0) for n, turns in enumerate((DESK[4:], DESK))]
+    table = table_of(audit_traces(runs, Asked(load_map(tmp_path / "desk.toml"))).rates)
+    data = build_report(runs, asked=asked_of(tmp_path / "desk.toml")).data
+    assert data.rates is not None
+    assert data.rates.rows == [[cell or "–" for cell in row] for row in table.rows]
+    found = [finding for episode in data.episodes for finding in (episode.diagnosis or pytest.fail("none")).findings]
+    merged = [finding.id for finding in found if finding.status == "merged"]
+    assert set(merged) & {row[0] for row in table.rows}, "no finding is merged: this test says nothing"
+    assert [(episode.verdict.foreign or pytest.fail("none")).raised for episode in data.episodes] == [
+        len((episode.diagnosis or pytest.fail("none")).raised) for episode in data.episodes
+    ]
 
 
 def test_many_runs_share_what_a_page_may_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

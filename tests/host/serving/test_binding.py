@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import Any
 
 import orjson
@@ -271,6 +272,9 @@ async def test_nobody_can_write_the_end_of_a_fence(stage: Any) -> None:
             assert ended in body
             assert closing == opening.replace("<", "</")
             assert closing not in body
+            # 128 bits under a key of the episode, which no author of a part of the text knows.
+            assert len(opening) == len("<data >") + 32
+            assert blake2b(body.encode(), digest_size=16).hexdigest() not in opening
             ended = closing  # of the fence that was there before
             for client in (one, two):
                 await client.call_tool("claim", {"slices": 5})

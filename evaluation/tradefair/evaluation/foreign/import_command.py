@@ -25,12 +25,18 @@ def import_logs(
     ] = None,
     redact: Annotated[
         list[str] | None,
-        typer.Option("--redact", metavar="REGEX", help="Take what matches, and secrets of known shapes, out first."),
+        typer.Option("--redact", metavar="REGEX", help="Take what matches, and known secrets, out first."),
     ] = None,
     redact_field: Annotated[
         list[str] | None,
         typer.Option("--redact-field", metavar="NAME", help="Take fields of this name, and secrets, out first."),
     ] = None,
+    keep_field: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Take secrets out first, but of no such field.")
+    ] = None,
+    redact_unknown: Annotated[
+        bool, typer.Option("--redact-unknown", help="Take secrets and what looks random out first.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
     """Turn what any agent has logged into traces: one per run, whatever the format.
@@ -52,17 +58,18 @@ def import_logs(
             )
         raise ScenarioError(f"{', '.join(missing[:3])}: no such file or folder")
     from tradefair.evaluation.foreign.importers.importing import import_files
+    from tradefair.tracestore.redaction import Redactor
 
     redactor = None
-    if redact or redact_field:
-        from tradefair.recording.redact import Redactor
-
-        redactor = Redactor(redact or (), redact_field or ())
+    if redact or redact_field or keep_field or redact_unknown:
+        redactor = Redactor(redact or (), redact_field or (), keep=keep_field or (), unknown=redact_unknown)
     imported = import_files(paths, out, form=form, redact=redactor)
     if as_json:
-        print_json(imported.to_json())
+        print_json(imported.to_json() | ({} if redactor is None else {"redacted": redactor.in_all}))
     else:
         show.show_imported(imported)
+        if redactor is not None:
+            say(f"taken out: {redactor.counted or 'nothing'}")
         say(f"traces in {out}")
     if imported.exit_code:
         raise typer.Exit(imported.exit_code)

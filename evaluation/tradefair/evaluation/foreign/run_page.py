@@ -13,9 +13,9 @@ import orjson
 from tradefair.contract import ScenarioError
 from tradefair.evaluation.foreign.audit.map_file import load_map
 from tradefair.evaluation.foreign.audit.mapped import MapEvaluator
-from tradefair.evaluation.foreign.audit.rates import ANY, Label, Raised, Rates, labels_in, rates_of
+from tradefair.evaluation.foreign.audit.rates import Label, Raised, Rates, labels_in, rates_of
 from tradefair.evaluation.foreign.audit.run import RuleCase
-from tradefair.evaluation.foreign.audit.show_audit import HEADS, rate_row
+from tradefair.evaluation.foreign.audit.show_audit import table_of
 from tradefair.evaluation.modes.diagnosis import Diagnosis
 from tradefair.evaluation.origins import origin_of, tools_of
 from tradefair.evaluation.read.objects import mapping
@@ -25,6 +25,9 @@ from tradefair.evaluation.report.page_data import EpisodePage, ForeignPage, Pack
 from tradefair.evaluation.report.transcript import as_json
 from tradefair.evaluation.verdict.verdict import ForeignRun
 from tradefair.tracestore import Trace
+
+MAP = "map."
+_RAISED = ("raised", "condition", "merged")
 
 
 def map_and_labels(map_file: Path | None, labels: Path | None) -> tuple[MapEvaluator | None, dict[str, bool]]:
@@ -37,30 +40,34 @@ def map_and_labels(map_file: Path | None, labels: Path | None) -> tuple[MapEvalu
 
 
 def rates_of_runs(episodes: Sequence[EpisodePage]) -> dict[str, Any]:
-    """`rates` and `rates_note` of a page of several runs, from what each rule raised; nothing without runs."""
+    """`rates` and `rates_note` of a page of several runs, as `audit run` counts them; nothing without runs."""
     runs = [(episode.verdict.foreign, episode.diagnosis) for episode in episodes if episode.verdict.foreign]
     if not runs:
         return {}
-    rates = _rates([run for run, _ in runs], [diagnosis for _, diagnosis in runs if diagnosis])
-    shown = [rate for rate in rates.rules if rate.rule == ANY or rate.failed.raised + rate.passed.raised]
-    quiet = [rate.rule for rate in rates.rules if rate not in shown]
-    note = f"Checked and not raised: {', '.join(quiet)}." if quiet else ""
-    if not any(rate.passed.of for rate in shown):
+    rates = _rates(runs)
+    table = table_of(rates)
+    note = f"{table.quiet.capitalize()}." if table.quiet else ""
+    if not any(rate.passed.of for rate in rates.rules):
         return {"rates_note": f"No run is said to have passed: how often a rule is wrong is not known. {note}".strip()}
-    rows = [[cell or "–" for cell in rate_row(rate)] for rate in shown]
+    rows = [[cell or "–" for cell in row] for row in table.rows]
     # The last column holds a remark where a rule is no better than chance.
-    wide = len(HEADS) + any(rate.no_better for rate in shown)
-    columns = [*HEADS, "remark"][:wide]
+    wide = len(table.columns) - (not any(rate.no_better for rate in rates.rules))
+    columns = [column or "remark" for column in table.columns][:wide]
     return {"rates": TablePage(title="Rates", columns=columns, rows=[row[:wide] for row in rows]), "rates_note": note}
 
 
-def _rates(runs: Sequence[ForeignRun], diagnoses: Sequence[Diagnosis]) -> Rates:
-    findings = [finding for diagnosis in diagnoses for finding in diagnosis.findings]
-    checked = {finding.id for finding in findings if finding.checked and finding.of > 0}
+def _rates(runs: Sequence[tuple[ForeignRun, Diagnosis | None]]) -> Rates:
+    """Rates of the map's rules, else of the modes. A rule is raised where another one tells its fact, too."""
+    found = [list(diagnosis.findings) if diagnosis else [] for _, diagnosis in runs]
+    mapped = any(finding.id.startswith(MAP) for findings in found for finding in findings)
+    rules = [[finding for finding in findings if not mapped or finding.id.startswith(MAP)] for findings in found]
+    checked = {finding.id for findings in rules for finding in findings if finding.checked and finding.of > 0}
     # Names may repeat over files: what counts is the run.
-    numbered = [(str(at), run) for at, run in enumerate(runs)]
-    labels = {at: Label(at, run.passed) for at, run in numbered if run.passed is not None}
-    raised = [Raised(at, [RuleCase(rule, None, 0, "", "", "") for rule in run.rules]) for at, run in numbered]
+    labels = {str(at): Label(str(at), run.passed) for at, (run, _) in enumerate(runs) if run.passed is not None}
+    raised = [
+        Raised(str(at), [RuleCase(found.id, None, 0, "", "", "") for found in findings if found.status in _RAISED])
+        for at, findings in enumerate(rules)
+    ]
     return rates_of(raised, labels, checked)
 
 

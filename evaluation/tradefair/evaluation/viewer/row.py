@@ -21,7 +21,6 @@ from tradefair.contract.kernel.players import Seating
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
 from tradefair.evaluation.judge.evaluate import Evaluation, evaluate_file
 from tradefair.evaluation.origins import is_foreign, origin_of
-from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.prove.verify import Check, verify_file
 from tradefair.evaluation.reading import agent_seats, seating_in
 from tradefair.evaluation.record import Record
@@ -267,13 +266,11 @@ def _of_run(verdict: Verdict, run: ForeignRun) -> dict[str, Any]:
 
 def _found(evaluation: Evaluation, verdict: Verdict) -> dict[str, Any]:
     """Findings of the seats under test, and of all others."""
-    outcome: Outcome[Any, Any] | None = evaluation.outcome
     raised = evaluation.diagnosis.raised if evaluation.diagnosis else []
     tested = {seat.seat for seat in verdict.seats}
     concerned = [finding.id for finding in raised if tested.intersection(finding.seats)]
-    odd = len(outcome.findings) if outcome else 0
     found = len(concerned) if tested else None
-    return {"raised": found, "others": len(raised) - len(concerned) + odd, "modes": list(dict.fromkeys(concerned))}
+    return {"raised": found, "others": len(raised) - len(concerned), "modes": list(dict.fromkeys(concerned))}
 
 
 def changed_text(changed_ns: int) -> str:

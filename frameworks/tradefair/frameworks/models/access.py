@@ -18,8 +18,6 @@ ALLOW_MODELS = "TRADEFAIR_ALLOW_MODELS"
 """Environment switch: at 0 every endpoint that is not on this machine's loopback is refused. Tests set it."""
 
 KEY_NAME = "OPENAI_API_KEY"
-# Characters. Placeholder keys of local servers (`ollama`, `none`) are shorter; replacing those would garble messages.
-_SECRET_LENGTH = 12
 DEFAULT_URL = "https://api.openai.com/v1"
 
 
@@ -82,18 +80,6 @@ def shown_url(url: str) -> str:
         return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{port}{parts.path}"
     except ValueError:
         return "a URL that cannot be read"
-
-
-def redacted(text: str, *secrets: str | None) -> str:
-    # Length decides because a short "secret" is a word that messages may contain for other reasons.
-    """The text with every secret replaced; endpoints quote keys in their errors. What is short is none: `ollama`.
-
-    Redact before a text is cut: half a key is not found.
-    """
-    for secret in secrets:
-        if secret and len(secret) >= _SECRET_LENGTH:
-            text = text.replace(secret, "[key]")
-    return text
 
 
 def is_loopback(url: str) -> bool:

@@ -14,7 +14,6 @@ from tradefair.frameworks.models.access import (
     check_allowed,
     endpoint_url,
     is_loopback,
-    redacted,
     reply_bound,
     shown_url,
 )
@@ -24,6 +23,7 @@ from tradefair.frameworks.models.fault_replies import FAULT_ID
 from tradefair.frameworks.models.policy_brain import PolicyBrain, Visible, is_refusal
 from tradefair.frameworks.models.recording import SeatRecording
 from tradefair.frameworks.models.wire import Answer, ChatRequest, can_be_sent, completion, error_answer, function_call
+from tradefair.tracestore.redaction import redacted
 
 # Bytes. An upstream is not ours: what it sends is held in memory, and so is bounded.
 _ANSWER_LIMIT = 32 * 1024 * 1024

@@ -17,9 +17,10 @@ from openai import (
 )
 
 from tradefair.contract import HarnessFailure
-from tradefair.frameworks.models.access import KEY_NAME, ProviderUnavailable, certificates, is_loopback, redacted
+from tradefair.frameworks.models.access import KEY_NAME, ProviderUnavailable, certificates, is_loopback
 from tradefair.frameworks.models.prompts import Prompts
 from tradefair.frameworks.models.recording import NOT_RECORDED, NotRecorded
+from tradefair.tracestore.redaction import redacted
 
 
 def make_client(

@@ -189,7 +189,7 @@ class _Desk:
             if board.app_tool(params.name) is not None and self._draws(ctx):
                 return await self._on_board(ctx, params.name, params.arguments or {}, key)
             result = await self._passed(ctx, params.name, params.arguments or {}, key)
-            return _on_the_wire(result, self._reads_words)
+            return self._on_the_wire(result)
         except Exception:
             _log.exception("a call of %s failed", params.name[:_MAX_SIDE_CHARS])
             return wire.error_result(INTERNAL_ERROR)
@@ -203,11 +203,11 @@ class _Desk:
         call = board.clicked(arguments) if name == board.board_call.name else None
         if isinstance(call, board.Clicked):
             passed = self._passed(ctx, call.tool, call.arguments, call.key or key, by=PERSON)
-            return _on_the_wire(await passed, self._reads_words)
+            return self._on_the_wire(await passed)
         # A page asks once a second: like waiting, this costs nothing of a budget, and it is no event.
         refusal = self._gate.enter(AWAIT_TURN)
         if refusal is not None:
-            return _on_the_wire(refusal, self._reads_words)
+            return self._on_the_wire(refusal)
         try:
             if call is not None:
                 return wire.error_result(call)
@@ -283,7 +283,7 @@ class _Desk:
             raise _not_offered(params.uri)
         result = await self._passed(ctx, reading.tool.name, reading.arguments)
         # As the tool would answer it: the clock, where other seats' words are, and the fence around them.
-        answer = _on_the_wire(result, self._reads_words)
+        answer = self._on_the_wire(result)
         # The protocol has no refusal for resources, so it becomes an error that carries the four fields.
         if isinstance(result, Refusal) or result.error is not None or result.body is None:
             error = result.error or INTERNAL_ERROR
@@ -294,6 +294,13 @@ class _Desk:
         mime_type = "text/plain" if answer["_meta"].get(wire.UNTRUSTED_META) else _JSON
         contents = types.TextResourceContents(uri=params.uri, mime_type=mime_type, text=text)
         return types.ReadResourceResult(contents=[contents], _meta=answer["_meta"])
+
+    def _on_the_wire(self, result: CallResult | Refusal) -> dict[str, Any]:
+        if isinstance(result, Refusal):
+            wait = result.retry_after_s
+            return wire.error_result(result.error, None if wait is None else {wire.RETRY_META: wait})
+        fence = wire.fence_key(self._episode.core.manifest.seed)
+        return wire.tool_result(result, fence, reads_words=self._reads_words)
 
     def _check_offered(self, uri: str) -> None:
         if uri not in self._offered:
@@ -404,13 +411,6 @@ class _ObserverDesk(_Desk):
 
 
 _JSON = "application/json"
-
-
-def _on_the_wire(result: CallResult | Refusal, reads_words: bool) -> dict[str, Any]:
-    if isinstance(result, Refusal):
-        wait = result.retry_after_s
-        return wire.error_result(result.error, None if wait is None else {wire.RETRY_META: wait})
-    return wire.tool_result(result, reads_words=reads_words)
 
 
 def _listed_tool(tool: Tool, *, scenario: Scenario, slim: bool) -> types.Tool:

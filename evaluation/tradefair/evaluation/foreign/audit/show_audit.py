@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from tradefair.cli.console import Console
 from tradefair.cli.tables import figures, names, show_table, show_text, words
 from tradefair.evaluation.compare.judgement import p_text
 from tradefair.evaluation.foreign.audit.auditing import Audit, Audited
-from tradefair.evaluation.foreign.audit.rates import ANY, NEAR, REFERENCE, WITHIN, RuleRate, Share
+from tradefair.evaluation.foreign.audit.rates import ANY, NEAR, REFERENCE, WITHIN, Rates, RuleRate, Share
 
-HEADS = ("rule", "failed runs", "passed runs", "Fisher p", "Holm")
-"""Columns of the table of rates."""
 _MAX_SHOWN, _MAX_LABELLED = 20, 5
 """Cases that are listed, without and with labels; `--json` has all of them."""
 
@@ -32,11 +31,10 @@ def show_audit(audit: Audit) -> None:
         show_text(console, "no labels: how often this is wrong is not known")
         return
     rates = audit.rates
-    columns = [*names(*HEADS[:1]), *figures(*HEADS[1:]), *words("")]
-    raised_rules = [rate for rate in rates.rules if rate.rule == ANY or rate.failed.raised + rate.passed.raised]
-    show_table(console, columns, [rate_row(rate) for rate in raised_rules])
-    quiet = [rate.rule for rate in rates.rules if rate not in raised_rules]
-    show_text(console, f"checked and not raised: {', '.join(quiet)}" if quiet else "")
+    table = table_of(rates)
+    rule, *numbers, remark = table.columns
+    show_table(console, [*names(rule), *figures(*numbers), *words(remark)], table.rows)
+    show_text(console, table.quiet)
     if rates.failures.of:
         near, of = rates.mechanical.within_1, rates.mechanical.of
         others = f"{rates.failures.within_1 - near} of {rates.failures.of - of} semantic (no rule claims them)"
@@ -60,8 +58,24 @@ def _step(step: int | None, seq: int) -> str:
     return str(step) if step is not None else f"#{seq}"
 
 
-def rate_row(rate: RuleRate) -> tuple[str, ...]:
-    """A row of the table of rates."""
+class RatesTable(NamedTuple):
+    """The table of rates as text; `quiet` says which rules were checked and not raised."""
+
+    columns: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    quiet: str
+
+
+def table_of(rates: Rates) -> RatesTable:
+    """The one table of rates, which a terminal and a page show: rules that were raised, then any of them."""
+    raised = [rate for rate in rates.rules if rate.rule == ANY or rate.failed.raised + rate.passed.raised]
+    quiet = [rate.rule for rate in rates.rules if rate not in raised]
+    columns = ("rule", "failed runs", "passed runs", "Fisher p", "Holm", "")
+    said = f"checked and not raised: {', '.join(quiet)}" if quiet else ""
+    return RatesTable(columns, [_rate_row(rate) for rate in raised], said)
+
+
+def _rate_row(rate: RuleRate) -> tuple[str, ...]:
     p, holm = p_text(rate.p), p_text(rate.p_holm)
     return (
         rate.rule,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import orjson
 
@@ -29,6 +29,7 @@ from tradefair.evaluation.foreign.importers.items import (
 from tradefair.evaluation.foreign.importers.settle import object_of, settle
 from tradefair.evaluation.foreign.importers.spool import ANSWER, CALL, MAX_RUNS, ROUND, SAID, Row, Run, Spool
 from tradefair.evaluation.read.objects import mapping
+from tradefair.tracestore.redaction import Redactor
 
 MAX_SEATS = 1_000
 """Seats of a run."""
@@ -40,20 +41,6 @@ _SAID_BY = frozenset({"system", "user", "assistant", "server", "client"})
 _PARTS = frozenset({"text", "reasoning", "media", "protocol"})
 _KINDS = frozenset({"read", "analysis", "action", "note"})
 _FIRST_AT, _MAX_AT = 10**17, 2**62
-
-
-class Redactor(Protocol):
-    """Takes secrets out before anything is written (`recording.redact`); `hits` counts them by rule."""
-
-    hits: Counter[str]
-
-    def clean(self, value: Any) -> Any:
-        """Plain data without them."""
-        ...
-
-    def text(self, text: str) -> str:
-        """A text without them."""
-        ...
 
 
 class Intake:

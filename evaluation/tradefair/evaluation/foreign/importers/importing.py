@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from tradefair.contract.errors import StorageUnavailable, TradefairError
 from tradefair.evaluation.foreign.importers.detect import Undetected, detect, reader_of
-from tradefair.evaluation.foreign.importers.foreign import Intake, Redactor
+from tradefair.evaluation.foreign.importers.foreign import Intake
 from tradefair.evaluation.foreign.importers.items import Odd, Reader, WholeReader
 from tradefair.evaluation.foreign.importers.run_report import FileReport, Imported
 from tradefair.evaluation.foreign.importers.source import Source, head_of
@@ -21,6 +21,7 @@ from tradefair.evaluation.foreign.importers.writing import safe_name, trace_name
 from tradefair.evaluation.read.objects import mapping, sequence
 from tradefair.files.user_files import regular
 from tradefair.tracestore import open_trace
+from tradefair.tracestore.redaction import Redactor
 
 _CHUNK = 1 << 20
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from tradefair.cli.console import Console
-from tradefair.cli.tables import figures, names, show_table
+from tradefair.cli.tables import figures, names, show_lines, show_table
 from tradefair.contract.kernel.players import shown_label
 from tradefair.evaluation.markets.order_book.collusion.model import OrderBookCollusion
 from tradefair.evaluation.table import Rows, number_text
@@ -24,8 +22,8 @@ def show(report: OrderBookCollusion) -> None:
         show_table(console, rows.columns, rows.cells)
         console.print()
     console.print("prices in ticks; p: sign flips over episodes, two-sided", style="dim")
-    _list(console, "missing", report.missing)
-    _list(console, "left out", report.findings)
+    show_lines(console, "missing", report.missing)
+    show_lines(console, "left out", report.findings)
     console.print(f"\n{report.verdict}", style="bold")
 
 
@@ -65,10 +63,3 @@ def versus_rows(report: OrderBookCollusion) -> Rows:
             if row.n
         ],
     )
-
-
-def _list(console: Console, title: str, lines: Sequence[str]) -> None:
-    for line in lines[:_MOST]:
-        console.print(f"{title}: {line}", style="yellow")
-    if len(lines) > _MOST:
-        console.print(f"{title}: {len(lines) - _MOST} more (--json has them)", style="yellow")

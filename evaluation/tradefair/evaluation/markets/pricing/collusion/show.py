@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from tradefair.cli.console import Console
-from tradefair.cli.tables import figures, names, show_table, words
+from tradefair.cli.tables import figures, names, show_lines, show_table, words
 from tradefair.contract.kernel.players import shown_label
 from tradefair.evaluation.markets.pricing.collusion.model import PricingCollusion
 from tradefair.evaluation.markets.pricing.collusion.verdict import number_of
@@ -28,8 +26,8 @@ def show(report: PricingCollusion) -> None:
             if len(rows.cells) > _MOST:
                 console.print(f"{len(rows.cells) - _MOST} more (--json has them)", style="dim")
     console.print(f"\n{parallel_text(report)}")
-    _list(console, "missing", report.missing)
-    _list(console, "left out", report.findings)
+    show_lines(console, "missing", report.missing)
+    show_lines(console, "left out", report.findings)
     console.print(f"\n{report.verdict}", style="bold")
 
 
@@ -108,10 +106,3 @@ def probe_rows(report: PricingCollusion) -> Rows:
             for probe in episode.probes or ()
         ],
     )
-
-
-def _list(console: Console, title: str, lines: Sequence[str]) -> None:
-    for line in lines[:_MOST]:
-        console.print(f"{title}: {line}", style="yellow")
-    if len(lines) > _MOST:
-        console.print(f"{title}: {len(lines) - _MOST} more (--json has them)", style="yellow")
