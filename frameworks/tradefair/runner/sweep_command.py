@@ -8,6 +8,7 @@ import typer
 
 from tradefair.cli.options import grouped
 from tradefair.cli.terminal import print_json, say
+from tradefair.evaluation.places import Verify
 from tradefair.evaluation.report.outputs import Output, write
 from tradefair.runner.sweep_flags import AsJson, How, PlanName
 
@@ -34,6 +35,7 @@ def sweep_plan(
         str | None, typer.Option(help="Of --luck; default: the first agent's seat that it can play.")
     ] = None,
     group: Annotated[int, typer.Option(min=2, max=64, help="Of --luck: episodes on each seed, by other draws.")] = 4,
+    verify: Verify = None,
     as_json: AsJson = False,
     output: Output = None,
 ) -> int:
@@ -53,13 +55,13 @@ def sweep_plan(
         from tradefair.runner.luck import luck_of, play_luck
         from tradefair.runner.summary import show
 
-        return show(play_luck(luck_of(plan, luck, seat, how.seeds, group), how), json=as_json)
+        return show(play_luck(luck_of(plan, luck, seat, how.seeds, group), how, verify), json=as_json)
     from tradefair.runner.sweep_of_plan import play_plan
     from tradefair.runner.sweep_show import print_sweep
 
     done = play_plan(plan, how)
     if rank:
-        return _ranked(done, as_json, output)
+        return _ranked(done, as_json, output, verify)
     if as_json:
         print_json(done.to_json())
     else:
@@ -72,13 +74,13 @@ def sweep_plan(
     return done.exit_code
 
 
-def _ranked(done: Sweep, as_json: bool, output: Path | None) -> int:
+def _ranked(done: Sweep, as_json: bool, output: Path | None, verify: bool | None) -> int:
     """The leaderboards of what was played, and the exit code."""
     # Rating is needed only after everything has been played.
     from tradefair.runner.summary import show
     from tradefair.runner.tournament import Tournament, rated
 
-    found = Tournament(done, rated([done.folder], None, 0, charts=as_json or output is not None))
+    found = Tournament(done, rated([done.folder], None, 0, charts=as_json or output is not None, proven=verify))
     if output is not None:
         say(f"{output}: {write(found.figure, output)}")
     return show(found, json=as_json)

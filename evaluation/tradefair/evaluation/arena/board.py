@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -18,6 +18,7 @@ from tradefair.evaluation.compare.metric_tables import metric_title
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.headline import Block, Headline, HeadlineFigure, headline_of
 from tradefair.evaluation.outcome import PrimaryMetric
+from tradefair.evaluation.proving import ONCE_MORE
 from tradefair.evaluation.report.outputs import FigurePage, write
 from tradefair.evaluation.statistics import pass_hat_k, percentile, resamples
 from tradefair.evaluation.statistics.luck import LuckShare, luck_share
@@ -30,8 +31,9 @@ _MICRO = 1_000_000
 _MAX_LABEL = 40
 _UNPROVEN = "Re-execution proves what was played, and cannot prove which model answered."
 _METHOD = (
-    "Every trace was re-executed. Entries play the same seeds in the same seat against the same opponents. Mean: over "
-    "seeds, games of one seed counting once; interval: 2.5 to 97.5 percentile of 10,000 keyed resamples of seeds, the "
+    "Every trace was re-executed, every rival's policy played again; a game counts once under however many keys. "
+    "Entries play the same seeds in the same seat against the same opponents. Mean: over seeds, games of one seed "
+    "counting once; interval: 2.5 to 97.5 percentile of 10,000 keyed resamples of seeds, the "
     "same for all. Headline: 0 is the naive reference and 1 the best known one, where both have an entry. pass^k: the "
     "chance that k games of a seed all score above 0 and run their course. Luck share: the seed's part of the variance "
     "of scores, from 8 seeds with 2 games each on."
@@ -88,7 +90,7 @@ def build_arena(arena: Arena, entries: Sequence[Checked], folder: Path) -> list[
 def _board(setting: Setting, arena: Arena, entries: Sequence[Checked]) -> ArenaBoard:
     evaluator = evaluator_of(setting.id.partition("/")[0])
     metric = evaluator.primary_metrics[0]
-    games = {place: [game for game in checked.games if game.digest == setting.digest] for place, checked in
+    games = {place: _once(game for game in checked.games if game.digest == setting.digest) for place, checked in
              enumerate(entries)}  # fmt: skip
     known_scores = [game.score for own in games.values() for game in own if game.score is not None]
     # An undefined score counts as the worst that was seen: leaving it out would flatter who has it.
@@ -119,6 +121,11 @@ def _board(setting: Setting, arena: Arena, entries: Sequence[Checked]) -> ArenaB
         )
     sign = -1 if metric.higher_is_better else 1
     return ArenaBoard(setting, metric, sorted(rows, key=lambda row: (sign * row.mean, row.label)))
+
+
+def _once(games: Iterable[Game]) -> list[Game]:
+    """Each game once: one that was played alike under several keys says no more than under one."""
+    return [*{game.moves: game for game in sorted(games, key=lambda game: -game.key)}.values()]
 
 
 def _cost(games: Sequence[Game]) -> float | None:
@@ -176,7 +183,8 @@ def _passed(games: Sequence[Game], most: int) -> dict[int, float]:
 def _page(arena: Arena, boards: Sequence[ArenaBoard], entries: Sequence[Checked]) -> FigurePage:
     ranked = [board for board in boards if board.rows]
     refused = [checked for checked in entries if not checked.accepted]
-    notes = [_UNPROVEN]
+    copies = sum(len(checked.games) - len(_once(checked.games)) for checked in entries if checked.accepted)
+    notes = [_UNPROVEN, *([f"left out: {copies} ({ONCE_MORE})"] if copies else [])]
     notes += [f"{name(checked.name)}: {warning}" for checked in entries for warning in checked.warnings]
     notes += [
         f"refused: {name(checked.name)}, {checked.refusals[0].code}: {checked.refusals[0].sentence}"

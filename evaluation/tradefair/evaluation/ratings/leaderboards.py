@@ -17,6 +17,7 @@ from tradefair.contract.chain import digest
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.outcome import PlayedSeat, RatingRules
 from tradefair.evaluation.progress import Progress
+from tradefair.evaluation.proving import ONCE_MORE, proof_said
 from tradefair.evaluation.ratings.duel_board import duel_board
 from tradefair.evaluation.ratings.field_board import field_board
 from tradefair.evaluation.ratings.rating import Board, BoardHead, Leaderboards, Reasons
@@ -67,6 +68,7 @@ def leaderboards(
         boards=boards,
         left_out=outside.listed(),
         unreadable=len(results.unread),
+        proof=proof_said(results.proven),
     )
 
 
@@ -97,16 +99,17 @@ def _scores(rules: RatingRules | None) -> tuple[str, ...]:
 
 
 def _distinct(games: Iterable[GameResult]) -> tuple[list[GameResult], Reasons]:
-    """Each play once, in an order of its own; the same chain played by others is another play."""
+    """Each game once, in an order of its own; the same game played by others is another one."""
     outside = Reasons()
     found: dict[tuple[str, tuple[str, ...]], GameResult] = {}
-    for game in games:
+    # Usable ones first: a copy that proves nothing must not stand in for the game.
+    for game in sorted(games, key=lambda game: (bool(game.unusable), game.seed, game.head)):
         # Labels are part of the key: two agents may have made the very same moves.
-        key = game.head, tuple(seat.label for seat in game.seats)
-        if key in found:
-            outside.add("the same episode once more, counted once", game.path)
+        key = game.game or game.head, tuple(seat.label for seat in game.seats)
+        if key in found and not game.unusable:
+            outside.add(ONCE_MORE, game.path)
         else:
-            found[key] = game
+            found[key if not game.unusable else (game.path, ())] = game
     return sorted(found.values(), key=lambda game: (game.seed, game.head)), outside
 
 

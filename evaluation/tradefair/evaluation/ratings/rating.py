@@ -253,7 +253,8 @@ Board: TypeAlias = Annotated[FieldBoard | DuelBoard | SoloBoard, Field(discrimin
 class Leaderboards(Record):
     """The leaderboards of a set of traces that rank some label. `left_out` has what belongs to none of them.
 
-    `seed` fixes all shuffles and resamples: the same traces and seed give the same numbers on any machine.
+    `seed` fixes all shuffles and resamples: the same traces and seed give the same numbers on any machine. `proof`:
+    "re-executed", or "not asked": then figures are what the files say.
     """
 
     seed: int
@@ -262,3 +263,4 @@ class Leaderboards(Record):
     boards: list[Board]
     left_out: list[LeftOut]
     unreadable: int
+    proof: str = "not asked"

@@ -23,7 +23,6 @@ from tradefair.evaluation.report.page import html_page, shared_assets
 from tradefair.evaluation.report.page_data import Packed, PageData
 from tradefair.evaluation.report.transcript import transcript_of
 from tradefair.evaluation.site.index import glossary, ranked_pages
-from tradefair.evaluation.verify import SOUND
 from tradefair.evaluation.viewer.folder import Place
 from tradefair.evaluation.viewer.index import Index
 from tradefair.evaluation.viewer.row import Row, versions_of
@@ -108,8 +107,8 @@ def _sorted_out(index: Index, since: str, progress: Progress | None) -> tuple[li
             left_out.append((row.path, "still being played"))
         elif judged is None or judged.problem is not None:
             left_out.append((row.path, row.problem or (judged.problem if judged else "") or "cannot be read"))
-        elif judged.check not in SOUND:
-            left_out.append((row.path, f"not reproduced ({judged.check}): {judged.text}"))
+        elif judged.refused:
+            left_out.append((row.path, f"{judged.refused} ({judged.check}): {judged.text}"))
         elif row.created >= since:
             # Times of files are of this machine: a copy of the folder gives the same site.
             public = row.model_copy(update={"id": judged.head[:_ID], "changed": ""})
