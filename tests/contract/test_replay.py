@@ -187,33 +187,6 @@ def test_what_stands_behind_an_event_is_named(play: Any) -> None:
             assert _seq(game, [*game.bodies[:number], forged, *game.bodies[number + 1 :]]) == number + 1
 
 
-def test_bytes_that_are_no_json_are_named(play: Any) -> None:
-    game = play()
-    game.round()
-    assert _seq(game, [*game.bodies[:1], b"\x00", *game.bodies[2:]]) == 2
-
-
-def _first_wrong(game: Any, number: int) -> int:
-    """An input without its call has no business in the log either."""
-    before = game.events[number - 1]
-    return number if before["event"] == "input" else number + 1
-
-
-def test_a_missing_event_is_named(play: Any) -> None:
-    game = _game(play)
-    for number in range(len(game.bodies) - 1):
-        bodies = game.bodies[:number] + game.bodies[number + 1 :]
-        assert _seq(game, bodies) == _first_wrong(game, number)
-
-
-@pytest.mark.many
-def test_a_repeated_event_is_named(play: Any) -> None:
-    game = _game(play)
-    for number in range(len(game.bodies)):
-        bodies = [*game.bodies[: number + 1], *game.bodies[number:]]
-        assert _seq(game, bodies) == number + 2
-
-
 def test_a_log_that_breaks_off_within_a_batch_is_named_and_between_batches_is_fine(play: Any) -> None:
     game = play("talk")
     for seat in ("P1", "P2"):
@@ -239,17 +212,6 @@ def test_copied_refusals_count_against_limits_as_they_did(play: Any) -> None:
     assert game.replayed() == len(game.bodies)
     # Without the first refusal the second one would have been within the limit.
     assert _seq(game, [*game.bodies[:2], *game.bodies[3:]]) == 3
-
-
-def test_a_lapse_that_could_not_have_happened_is_named(play: Any) -> None:
-    game = play()
-    game.call("P1", "claim", {"slices": 4})
-    lapse = {
-        "seq": 3, "event": "seat_lapsed", "round": 1, "phase": "claim", "revision": 0, "seat": "P1",
-        "reason": "deadline", "default_action": "no_claim",
-    }  # fmt: skip
-    with pytest.raises(Divergence, match="happens nowhere here"):
-        game.replayed([*game.bodies, orjson.dumps(lapse)])
 
 
 def test_another_seed_diverges_where_it_first_matters(play: Any) -> None:

@@ -25,6 +25,7 @@ from tradefair.tracestore import WRITTEN_BY
 SCENARIO, AGENT, RIVAL = "bargaining/pact", "B1", "S1"
 POLICIES = {"strong": "linear_concession", "weak": "truthful"}
 _STRONG = {"policy": POLICIES["strong"], "label": f"policy:{POLICIES['strong']}"}
+_IN_THE_SENTENCE = ("origin_unknown", "changed_hands", "values_untrue")
 FORGED: Mapping[str, Mapping[str, Any]] = tomllib.loads(Path(__file__).with_name("forged_games.toml").read_text())
 
 
@@ -45,6 +46,10 @@ def forged(path: Path, target: Path, case: Mapping[str, Any]) -> Path:
         error = dict(zip(("code", "message", "hint", "retryable"), INTERNAL_ERROR, strict=True))
         nothing = dict.fromkeys(("result", "result_ref", "result_digest", "result_size", "refs"))
         forge.change(forge.seq_of(case["failed"], seat=RIVAL, kind="read"), status="failed", error=error, **nothing)
+    for place, row in case.get("side", {}).items():
+        forge.side[int(place) - 1] |= row
+    forge.about |= case.get("about", {})
+    forge.notes += [(seat, record.encode()) for seat, record in case.get("notes", ())]
     return forge.save(target)
 
 
@@ -92,7 +97,7 @@ def test_a_forged_trace_proves_nothing_and_the_refusal_has_its_name(name: str, c
     assert refusal is not None
     assert refusal.code == FORGED[name]["code"], (check.sentence, refusal)
     # The word says it too where a policy is named that did not play so; else the sentence does.
-    assert check.verdict != "reproduced" or refusal.code in ("origin_unknown", "changed_hands"), check.sentence
+    assert check.verdict != "reproduced" or refusal.code in _IN_THE_SENTENCE, check.sentence
 
 
 @pytest.mark.many

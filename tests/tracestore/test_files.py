@@ -18,7 +18,7 @@ from tradefair.evaluation.viewer.folder import Folder
 from tradefair.files.folders import lines
 from tradefair.files.user_files import read_regular, regular
 from tradefair.teaching import MARKET
-from tradefair.tracestore import Manifest, NotATrace, find_traces, jsonl_lines, open_trace, reader
+from tradefair.tracestore import Manifest, find_traces, jsonl_lines, open_trace, reader
 
 _EMPTY_EVENT = b'{"hash":"' + b"0" * 64 + b'","event":{}}'
 
@@ -67,17 +67,6 @@ def test_a_result_that_has_changed_is_not_given(
     changed = [change(line) if line.startswith(b'{"blob"') else line for line in exported]
     with open_trace(write(tmp_path / "x.jsonl", changed)) as trace, pytest.raises(TraceError):
         trace.blob(names[0])
-
-
-def test_lines_that_are_too_long_end_the_reading(exported: list[bytes], tmp_path: Path) -> None:
-    long = b'{"blob":"' + b"a" * (17 << 20)
-    with pytest.raises(NotATrace, match="line 1 is longer than"):
-        open_trace(write(tmp_path / "first.jsonl", [b'{"about":' + long]))
-    with open_trace(write(tmp_path / "x.jsonl", [*exported, long])) as trace:
-        with pytest.raises(NotATrace, match=f"line {len(exported) + 1} is longer than"):
-            list(trace.events())
-        with pytest.raises(NotATrace, match="is longer than"):
-            trace.blob("0" * 64)
 
 
 def test_a_folder_lists_its_regular_files_and_no_link_out_of_it(tmp_path: Path) -> None:

@@ -202,21 +202,6 @@ def test_a_sealed_trace_of_the_first_schema_is_read(path: Path) -> None:
         assert trace.schema == 2
 
 
-@pytest.mark.parametrize(
-    ("seats", "sentence"),
-    [
-        ([{"id": f"B{number}", "role": "buyer"} for number in range(10_001)], "at most 10000 items"),
-        ([{"id": "B" * 41, "role": "buyer"}], "at most 40 characters"),
-    ],
-)
-def test_a_core_names_a_bounded_number_of_seats(path: Path, seats: list[object], sentence: str) -> None:
-    with open_trace(path) as trace:
-        core = orjson.loads(trace.manifest.core_bytes)
-    run(path, "UPDATE meta SET value = ? WHERE key = 'core'", orjson.dumps({**core, "seats": seats}))
-    with cheap(), open_trace(path) as trace, pytest.raises(TraceError, match=sentence):
-        _ = trace.manifest.core
-
-
 def test_a_row_beside_the_chain_is_bounded_wherever_it_is_read(path: Path) -> None:
     run(path, "INSERT INTO agent_events (seat, body) VALUES ('P1', zeroblob(?))", (4 << 20) + 1)
     with open_trace(path) as trace, pytest.raises(TraceError, match="a row of agent_events has 4,194,305 bytes"):

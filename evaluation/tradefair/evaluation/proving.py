@@ -70,9 +70,14 @@ def game_of(trace: Trace) -> str:
     seen = blake2b(canonical([core.scenario, core.seed, core.rules_version]), digest_size=32)
     for stored in trace.events():
         if b'"kind":"action"' in stored.body and b'"status":"ok"' in stored.body:
-            event = orjson.loads(stored.body)
-            if (event.get("kind"), event.get("status")) == ("action", "ok"):
-                seen.update(canonical([event["seat"], event["tool"], event["arguments"]]))
+            try:
+                event: Any = orjson.loads(stored.body)
+                told = [event["seat"], event["tool"], event["arguments"]]
+                acted = event.get("kind") == "action" and event.get("status") == "ok"
+                seen.update(canonical(told) if acted else b"")
+            # What a stranger's event cannot be read for is a game of its own.
+            except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
+                seen.update(stored.body)
     return seen.hexdigest()
 
 

@@ -37,7 +37,8 @@ class SeatChecks(Follower):
     Every seat that names a policy is played again, from its first event to its last, whatever else the trace says.
     Raises Strayed where a seat makes another call than its policy, or has an answer that only hosts give to players
     outside; of a trace of another release, or of an importer, the seat is `unproven` instead. A seat that was unproven
-    for a while is not `replayed` later. `changes` are the seats that had acted and changed hands.
+    for a while is not `replayed` later. `changes` are the seats that had acted and changed hands,
+    `seating` is who plays now.
     """
 
     def __init__(self, seatings: Sequence[tuple[int, Seating]]) -> None:
@@ -50,7 +51,7 @@ class SeatChecks(Follower):
         # By revision and reason: where somebody outside lapsed, and seats that lapsed before anybody did.
         self._silent: set[tuple[int, str]] = set()
         self._waited: dict[tuple[int, str], dict[SeatId, SeatCheck]] = {}
-        self._seating: Seating | None = None
+        self.seating: Seating | None = None
         past = ForkedPast(seatings)
         # Whoever played a seat before is followed as well.
         past.starts.clear()
@@ -82,8 +83,8 @@ class SeatChecks(Follower):
             self._take_seats(core, Seating.model_validate(event["seating"]), event["seq"])
 
     def _take_seats(self, core: Core, change: Seating, seq: int) -> None:
-        before = self._seating
-        self._seating = now = change if before is None else before.later(change)
+        before = self.seating
+        self.seating = now = change if before is None else before.later(change)
         self.privileged = now.privileged
         self.late |= now.late
         self.origins |= set(change.origin or {})
@@ -128,7 +129,7 @@ class SeatChecks(Follower):
     def _make(self, core: Core, seat: SeatId, player: Player, seq: int) -> str | None:
         """Seat a fresh policy; why there is none, else None. Divergence for one that this release would not seat."""
         assert self._past is not None
-        assert self._seating is not None
+        assert self.seating is not None
         try:
             role = core.market.seats[seat].role
             draw = self._past.draw(core.manifest.seed, seat)
@@ -139,7 +140,7 @@ class SeatChecks(Follower):
         except ScenarioError as error:
             self._policies.pop(seat, None)
             # A policy that is not here may be a plugin of the writer; one that is here must take what is said of it.
-            if self._seating.written_by == WRITTEN_BY and _is_here(core, str(player.policy)):
+            if self.seating.written_by == WRITTEN_BY and _is_here(core, str(player.policy)):
                 raise Divergence(seq, f"{seat} cannot be played so: {error}"[:300]) from None
             return f"its policy is not installed: {error}"[:300]
         # Parameters are the trace's own and may be anything.
@@ -148,8 +149,8 @@ class SeatChecks(Follower):
         return None
 
     def _stray(self, core: Core, seat: SeatId, event: Mapping[str, Any], wanted: ToolCall | None) -> None:
-        assert self._seating is not None
-        writer = self._seating.written_by
+        assert self.seating is not None
+        writer = self.seating.written_by
         try:
             super()._stray(core, seat, event, wanted)
             self._unproven(seat, "an event was withheld from its past")

@@ -24,8 +24,8 @@ from tradefair.contract.event import OLD_SCHEMAS, TRACE_SCHEMA, ManifestCore, pa
 from tradefair.contract.following import Strayed
 from tradefair.contract.foreign import FOREIGN
 from tradefair.contract.replay import Replayed, Step
-from tradefair.evaluation.proof import Proof, Rules
-from tradefair.evaluation.sealing import check_sealing, counted_calls
+from tradefair.evaluation.proof import Odd, Proof, Rules
+from tradefair.evaluation.sealing import check_sealing, counted_calls, odd_values
 from tradefair.evaluation.seat_checks import SeatCheck, SeatChecks, call_of, seats_text
 from tradefair.tracestore import CutShort, NotATrace, RowDigest, StoredEvent, StorePlace, Trace, is_store, open_trace
 
@@ -183,6 +183,7 @@ class Checker:
         self.seal: str | None = None
         self.signed_by: str | None = None
         self.findings: list[TraceFinding] = []
+        self.odd: list[Odd] = []
         self._core_bytes: bytes | None = None
         self._follower: Replayed | None = None
         self._foreign: _Flaw | None = None
@@ -220,7 +221,7 @@ class Checker:
             path=str(self.trace.path),
             verdict=verdict,
             sentence=sentence,
-            proof=proof._replace(sentence=sentence, seq=(flaw and flaw.seq) or 0),
+            proof=proof._replace(sentence=sentence, odd=self.odd, seq=(flaw and flaw.seq) or 0),
             events=self.events,
             copied=copied,
             seats=seats,
@@ -267,6 +268,9 @@ class Checker:
         self._check_stray_blobs()
         self._check_end()
         self._check_sealing()
+        if self._follower is not None and self.sealed:
+            seating = self._players.seating if self._players else None
+            self.odd = odd_values(self.trace, seating or self.trace.seating())
         # Only here: a chain that is broken is damage, whether the rules are installed or not.
         if self._foreign is not None:
             raise self._foreign
