@@ -17,18 +17,18 @@ from tradefair.evaluation.charts import Axis, Chart, IntervalChart
 from tradefair.evaluation.compare.metric_tables import metric_title
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.headline import Block, Headline, HeadlineFigure, headline_of
+from tradefair.evaluation.leader import Lead, Placed, lead_sentence, leader
 from tradefair.evaluation.outcome import PrimaryMetric
 from tradefair.evaluation.proving import ONCE_MORE
 from tradefair.evaluation.report.outputs import FigurePage, write
 from tradefair.evaluation.statistics import pass_hat_k, percentile, resamples
 from tradefair.evaluation.statistics.luck import LuckShare, luck_share
 from tradefair.evaluation.table import Table, number_text
-from tradefair.evaluation.verdict.amounts import amount, count, cut, name, number
+from tradefair.evaluation.verdict.amounts import amount, count, name
 from tradefair.evaluation.verdict.verdict import Verdict
 from tradefair.evaluation.verdict.words import fitted
 
 _MICRO = 1_000_000
-_MAX_LABEL = 40
 _UNPROVEN = "Re-execution proves what was played, and cannot prove which model answered."
 _METHOD = (
     "Every trace was re-executed, every rival's policy played again; a game counts once under however many keys. "
@@ -212,7 +212,17 @@ def _page(arena: Arena, boards: Sequence[ArenaBoard], entries: Sequence[Checked]
 
 
 def _verdict(arena: Arena, boards: Sequence[ArenaBoard], refused: int) -> Verdict:
-    said = [_leader(board) for board in boards[:2] if board.rows] or ["No entry was accepted."]
+    said = [
+        lead_sentence(
+            _placed(board),
+            name(board.setting.id),
+            metric_title(board.setting.id.partition("/")[0], board.metric.name),
+            lambda value, unit=board.metric.unit or "": amount(value, unit),
+            higher=board.metric.higher_is_better,
+        )
+        for board in boards[:2]
+        if board.rows
+    ] or ["No entry was accepted."]
     more = f"; {count(refused, 'entry').replace('entrys', 'entries')} refused" if refused else ""
     ranked = len({row.label for board in boards for row in board.rows})
     said.append(f"{count(ranked, 'agent')} ranked, every game reproduced{more}.")
@@ -225,19 +235,8 @@ def _verdict(arena: Arena, boards: Sequence[ArenaBoard], refused: int) -> Verdic
     ).saying(map(fitted, said))
 
 
-def _leader(board: ArenaBoard) -> str:
-    first, *others = board.rows
-    who, unit = cut(name(first.label), _MAX_LABEL), board.metric.unit or ""
-    said = f"{who} leads {name(board.setting.id)} with {amount(first.mean, unit)} a game{_range(first)}"
-    if not others:
-        return f"{said}; nobody else is ranked."
-    second = f"before {cut(name(others[0].label), _MAX_LABEL)} ({number(others[0].mean)}{_range(others[0])})"
-    reach = any(row.high is not None and first.low is not None and row.high >= first.low for row in others)
-    return f"{said}, {second}{'; intervals overlap, so that first place is open' if reach else ''}."
-
-
-def _range(row: Standing) -> str:
-    return "" if row.low is None or row.high is None else f", 95 % {number(row.low)} to {number(row.high)}"
+def _placed(board: ArenaBoard) -> list[Placed]:
+    return [Placed(row.label, row.mean, row.low, row.high, row.games) for row in board.rows]
 
 
 def _chart(place: int, board: ArenaBoard) -> Chart:
@@ -288,4 +287,5 @@ def _data(board: ArenaBoard) -> dict[str, Any]:
         }
         for row in board.rows
     ]
-    return {**board.setting.model_dump(), "metric": board.metric.name, "rows": rows}
+    lead = leader(_placed(board), higher=board.metric.higher_is_better) if board.rows else Lead(None)
+    return {**board.setting.model_dump(), "metric": board.metric.name, **lead._asdict(), "rows": rows}

@@ -15,11 +15,13 @@ import orjson
 from tradefair.contract import Chance, ScenarioError
 from tradefair.contract.chain import digest
 from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.leader import Lead, leader
 from tradefair.evaluation.outcome import PlayedSeat, RatingRules
 from tradefair.evaluation.progress import Progress
 from tradefair.evaluation.proving import ONCE_MORE, proof_said
 from tradefair.evaluation.ratings.duel_board import duel_board
 from tradefair.evaluation.ratings.field_board import field_board
+from tradefair.evaluation.ratings.ranking import placed
 from tradefair.evaluation.ratings.rating import Board, BoardHead, Leaderboards, Reasons
 from tradefair.evaluation.ratings.results import GameResult, Results, rules_of, seat_fields
 from tradefair.evaluation.ratings.solo_board import solo_board
@@ -142,7 +144,9 @@ def _board(group: BoardHead, games: Sequence[GameResult], shape: str, seed: int,
     played = list(_played(rules, usable))
     labels = [row.label for row in board.rows]
     charts = evaluator_of(group.market).board_charts(played, labels, ranked_by) if played and labels else ()
-    return board.model_copy(update={"leading": list(rules.leading), "charts": list(charts)})
+    lead = leader(placed(board)) if board.rows else Lead(None)
+    said = {"leader": lead.label, "open": list(lead.open)}
+    return board.model_copy(update={"leading": list(rules.leading), "charts": list(charts), **said})
 
 
 def _played(rules: RatingRules, games: Sequence[GameResult]) -> Iterator[PlayedSeat]:

@@ -156,7 +156,7 @@ class _Board(Record):
     """A `BoardHead`; `method` says in sentences how the numbers were made, `cautions` how they are misread.
 
     `charts` show what labels did in all games; none where the games' series were not read. `leading` names figures that
-    stand in the ranking itself.
+    stand in the ranking itself. `leader` is null where nobody leads, `open` are then the labels on top.
     """
 
     market: str
@@ -171,6 +171,8 @@ class _Board(Record):
     left_out: list[LeftOut]
     leading: list[str] = Field(default=[])
     charts: list[Chart] = Field(default=[])
+    leader: str | None = None
+    open: list[str] = Field(default=[])
 
 
 class FieldBoard(_Board):
