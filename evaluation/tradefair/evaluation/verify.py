@@ -268,14 +268,14 @@ class Checker:
         self._check_stray_blobs()
         self._check_end()
         self._check_sealing()
-        if self._follower is not None and self.sealed:
-            seating = self._players.seating if self._players else None
-            self.odd = odd_values(self.trace, seating or self.trace.seating())
         # Only here: a chain that is broken is damage, whether the rules are installed or not.
         if self._foreign is not None:
             raise self._foreign
         if self._follower is not None:
             self._check_outcome(self._follower)
+        if self._follower is not None and self.sealed:
+            seating = self._players.seating if self._players else None
+            self.odd = odd_values(self.trace, seating or self.trace.seating())
 
     def _read_blobs(self) -> None:
         # Those of the events that are checked next: earlier ones were read with theirs.
