@@ -188,18 +188,6 @@ def test_a_signature_that_does_not_fit_is_damage_whatever_stands_there(trace: Pa
     assert verify_file(trace).verdict == "reproduced"
 
 
-def test_a_signature_of_another_trace_is_damage(trace: Path, make_key: MakeKey, tmp_path: Path) -> None:
-    key, out = make_key("ed"), tmp_path / "again"
-    options = ("--agent", "policy", "--model", "policy:half", "--seed", "2", "--no-references")
-    assert quietly("play", "teaching", "--scenario", "pie", *options, "--out", out) == 0
-    (again,) = out.glob("*.trace")
-    assert quietly("sign", trace, again, "--key", key) == 0
-    set_signature(again, signature(trace))
-    assert verify_file(again).verdict == "damaged"
-    set_signature(again, None)
-    assert verify_file(again).verdict == "reproduced"
-
-
 def test_jsonl_carries_the_signature_as_its_last_line_and_can_be_signed_itself(
     trace: Path, make_key: MakeKey, tmp_path: Path
 ) -> None:

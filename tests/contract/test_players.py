@@ -10,7 +10,15 @@ from pydantic import ValidationError
 from tradefair.catalog import load_scenario
 from tradefair.contract.errors import EpisodeOver, ErrorInfo, ScenarioError, SeatError
 from tradefair.contract.kernel.core import Core
-from tradefair.contract.kernel.players import MAX_SEATINGS, AgentRecord, Player, Seating, seats_of, shown_label
+from tradefair.contract.kernel.players import (
+    MAX_SEATINGS,
+    AgentRecord,
+    Player,
+    Seating,
+    outside_label,
+    seats_of,
+    shown_label,
+)
 from tradefair.contract.kernel.replay import Divergence, replay
 from tradefair.contract.policy import Draw, ToolAnswer, parse_policy
 from tradefair.teaching import MARKET
@@ -51,7 +59,10 @@ def test_a_later_change_that_says_nothing_of_the_origin_leaves_it() -> None:
 def test_no_label_calls_a_policy_another_policy() -> None:
     for label in ("policy:half", "the one to beat", "policy"):
         assert Player(label=label, policy="half").label == label
-    assert Player(label="policy:half").policy is None
+    for label in ("policy:half", "Policy :half", "ｐolicy：half"):
+        assert Player(label=outside_label(label)).label == f"({label})"
+        with pytest.raises(ValidationError, match="names another policy than no policy"):
+            Player(label=label)
     with pytest.raises(ValidationError, match="'policy:zip' names another policy than policy:half"):
         Player(label="policy:zip", policy="half")
     long = f"half({'1' * 300})"

@@ -97,9 +97,7 @@ PLAYERS: Mapping[str, Change] = {
     "another_label_of_an_agent": _player("S1", label="react/openai:gpt-6"),
     "label_that_controls_a_terminal": _player("S1", label="\x1b]0;title\x07\u202e\x9b31m"),
     "another_label_of_a_policy": _player("B1", label="react/openai:gpt-6"),
-    "another_policy_by_its_label": _player("B1", label="policy:shading_20"),
     "another_policy": _player("B1", policy="shading_20", label="policy:shading_20"),
-    "policy_that_is_not_installed": _player("B1", policy="clairvoyant", label="policy:clairvoyant"),
     "policy_instead_of_an_agent": _player("S1", policy="truthful", label="policy:truthful"),
     "agent_instead_of_a_policy": _player("S2", policy=None, label="react/openai:gpt-6"),
     "another_policy_key": _seated(lambda seating: seating.update(policy_key=5)),
@@ -109,14 +107,6 @@ PLAYERS: Mapping[str, Change] = {
     "another_model": _agent(model="openai:gpt-6"),
     "another_endpoint": _agent(endpoint="https://example.org/v1"),
     "endpoint_with_a_password": _agent(endpoint="https://user:password@example.org/v1"),
-    "another_release": _seated(lambda seating: seating.update(written_by="tradefair 0.0.1")),
-    "another_release_and_policy": _seated(
-        lambda seating: (
-            seating.update(written_by="tradefair 0.0.1"),
-            seating["players"]["B1"].update(policy="zip", label="policy:zip"),
-        )
-    ),
-    "imported": _seated(lambda seating: seating.update(origin={"imported_from": "a log"})),
     "seat_that_is_missing": _seated(lambda seating: seating["players"].pop("B2")),
     "seat_that_is_not_there": _seated(lambda seating: seating["players"].update(B9=seating["players"]["B1"])),
     "field_more": _seated(lambda seating: seating.update(verdict="reproduced")),

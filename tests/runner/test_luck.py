@@ -304,6 +304,7 @@ def held(capture: pytest.CaptureFixture[bytes], *arguments: str) -> Any:
     return orjson.loads(capture.readouterr().out)
 
 
+@pytest.mark.many
 def test_a_tournament_ends_with_leaderboards_of_all_who_played(
     tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:

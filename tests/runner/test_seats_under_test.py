@@ -88,6 +88,7 @@ def test_an_order_of_a_host_names_the_seats_that_it_invites(tmp_path: Path) -> N
     assert under_test(tmp_path) == {("S1",)}
 
 
+@pytest.mark.many
 def test_a_sweep_and_a_tournament_name_the_seats_that_they_deal_out(tmp_path: Path) -> None:
     plan = ["bargaining/round_robin_small", "--seeds", "1", "--set", "rounds=1", "--processes", "1"]
     assert run(["sweep", "--rank", *plan, "--out", str(tmp_path)]) == 0

@@ -15,10 +15,8 @@ from tradefair.contract import TraceError
 from tradefair.contract.chain import digest
 from tradefair.contract.kernel.core import Core
 from tradefair.evaluation.viewer.folder import Folder
-from tradefair.files.folders import lines
-from tradefair.files.user_files import read_regular, regular
 from tradefair.teaching import MARKET
-from tradefair.tracestore import Manifest, NotATrace, find_traces, jsonl_lines, open_trace, reader
+from tradefair.tracestore import Manifest, find_traces, jsonl_lines, open_trace, reader
 
 _EMPTY_EVENT = b'{"hash":"' + b"0" * 64 + b'","event":{}}'
 
@@ -69,17 +67,6 @@ def test_a_result_that_has_changed_is_not_given(
         trace.blob(names[0])
 
 
-def test_lines_that_are_too_long_end_the_reading(exported: list[bytes], tmp_path: Path) -> None:
-    long = b'{"blob":"' + b"a" * (17 << 20)
-    with pytest.raises(NotATrace, match="line 1 is longer than"):
-        open_trace(write(tmp_path / "first.jsonl", [b'{"about":' + long]))
-    with open_trace(write(tmp_path / "x.jsonl", [*exported, long])) as trace:
-        with pytest.raises(NotATrace, match=f"line {len(exported) + 1} is longer than"):
-            list(trace.events())
-        with pytest.raises(NotATrace, match="is longer than"):
-            trace.blob("0" * 64)
-
-
 def test_a_folder_lists_its_regular_files_and_no_link_out_of_it(tmp_path: Path) -> None:
     folder, outside = tmp_path / "folder", tmp_path / "outside.trace"
     (folder / "below" / "deeper").mkdir(parents=True)
@@ -103,21 +90,6 @@ def test_a_folder_of_too_many_traces_is_not_listed(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(reader, "MAX_TRACES", 2)
     with pytest.raises(TraceError, match="more than 2 traces"):
         find_traces(tmp_path)
-
-
-def test_only_regular_files_of_the_size_that_is_expected_are_opened(tmp_path: Path) -> None:
-    path, pipe = tmp_path / "x", tmp_path / "pipe"
-    path.write_bytes(b"12\n3")
-    os.mkfifo(pipe)
-    assert read_regular(path, 4) == b"12\n3"
-    with regular(path) as file:
-        assert list(lines(file, 2)) == [b"12\n", b"3"]
-    with regular(path) as file, pytest.raises(OSError, match="line 1 is longer than 1 bytes"):
-        list(lines(file, 1))
-    with pytest.raises(OSError, match="4 bytes; at most 3 are read"):
-        read_regular(path, 3)
-    with pytest.raises(OSError, match="a FIFO, not a file"):
-        regular(pipe)
 
 
 def test_folders_that_lie_very_deep_are_listed(tmp_path: Path) -> None:

@@ -423,13 +423,13 @@ def _side(traces: str | Path | Traces) -> Side:
     place = traces.source if isinstance(traces, Traces) else traces
     # A folder or file is read as the command reads it, references included; a selection is its own files.
     if place is not None and not is_store(str(place)):
-        return load_side(Path(place))
+        return load_side(Path(place), proven=None)
     files = [trace.place for trace in traces] if isinstance(traces, Traces) else [place]
     paths = [file for file in files if isinstance(file, Path)]
     if len(paths) < len(files):
         raise ScenarioError("compare reads files: fetch a store's traces with tradefair export first")
     # The folder that holds all of them names the side.
-    return load_files(Path(os.path.commonpath([path.parent.absolute() for path in paths] or ["."])), paths)
+    return load_files(Path(os.path.commonpath([path.parent.absolute() for path in paths] or ["."])), paths, proven=None)
 
 
 def _stored(trace: Trace, table: str) -> list[tuple[Cell, ...]]:

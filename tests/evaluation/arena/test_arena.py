@@ -108,13 +108,6 @@ def test_a_refused_entry_is_named_and_never_ranked(
     assert "the entry says score 1000000.0" in shown
 
 
-def test_what_the_check_would_refuse_is_not_packed(duel: Field, tmp_path: Path) -> None:
-    play(tmp_path / "runs", "zip", 1)
-    checked = pack(tmp_path / "runs", duel.arena, tmp_path / "entry.tfb")
-    assert [refusal.code for refusal in checked.refusals] == ["seed_missing"]
-    assert list(tmp_path.glob("*.tfb")) == list(tmp_path.glob(".*unchecked")) == []
-
-
 def test_a_policy_is_no_copy_of_itself_but_the_same_episode_is(duel: Field, tmp_path: Path) -> None:
     for seed in (1, 2):
         play(tmp_path / "again", "zip", seed)

@@ -73,6 +73,7 @@ def test_two_policies_on_sixteen_paired_seeds(play_seeds: PlaySeeds) -> None:
     )
 
 
+@pytest.mark.many
 def test_runs_that_are_the_same_are_called_identical(play_seeds: PlaySeeds) -> None:
     found = compare_folders(play_seeds("a", "zip"), play_seeds("b", "zip"))
     assert found.conclusion == "identical"
@@ -124,6 +125,7 @@ def test_fewer_than_eight_pairs_are_exploratory_and_nothing_is_verdict_on(play_s
     assert found.early_ends.p is None
 
 
+@pytest.mark.many
 def test_the_supermarket_is_compared_and_its_regret_taken_from_the_references_beside(play_seeds: PlaySeeds) -> None:
     shop: dict[str, Any] = {"scenario": "retail/smoke", "seat": "manager", "overrides": {"horizon_days": 4}}
     a, b = play_seeds("a", "reorder_point", range(8), **shop), play_seeds("b", "careful_reader", range(8), **shop)
@@ -308,6 +310,9 @@ def test_a_seed_that_is_there_twice_is_refused_by_name_but_trials_under_several_
     twice = play_into("a", "zic", 1)
     twice.rename(twice.with_name("again.trace"))
     play_into("a", "zic", 1)
+    # A copy is no trial, and another game under the same keys is no choice of ours.
+    assert any("A: left out 1 (the same game once more" in note for note in compare_folders(a, b).notes)
+    play_into("a", "zip", 1).rename(a / "zip.trace")
     with pytest.raises(TraceError, match=r"seed 1 of double_auction/duel is twice .* policy key 0"):
         compare_folders(a, b)
 
@@ -340,6 +345,7 @@ def test_seats_that_are_not_there_and_metrics_that_are_none_are_named(play_seeds
     assert pair.a[0].metrics["payoff"] != one[0].a[0].metrics["payoff"]
 
 
+@pytest.mark.many
 def test_the_command_prints_the_table_and_writes_the_same_json(
     play_seeds: PlaySeeds, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -367,6 +373,7 @@ def test_the_command_prints_the_table_and_writes_the_same_json(
     assert "no trace here" in capsys.readouterr().err
 
 
+@pytest.mark.many
 def test_the_pairs_are_written_as_page_numbers_and_table_by_the_suffix(
     play_seeds: PlaySeeds, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -85,6 +85,7 @@ def test_what_missing_pairs_could_reverse_is_not_called_better(play_seeds: PlayS
     assert "B lacks 8 of 20 seeds" in found.verdict.text
 
 
+@pytest.mark.many
 def test_dropping_unfavourable_traces_is_told_in_the_first_three_sentences_with_the_worst_case(
     play_seeds: PlaySeeds,
 ) -> None:
@@ -120,6 +121,7 @@ def test_a_seed_of_one_scenario_does_not_stand_in_for_that_of_another(
     assert [(gap.side, gap.seeds) for gap in found.gaps] == [("b", [1])]
 
 
+@pytest.mark.many
 def test_both_sides_that_lack_seeds_are_told_in_one_sentence_and_an_unfinished_one_is_resumed(
     play_seeds: PlaySeeds,
 ) -> None:

@@ -227,18 +227,20 @@ def test_one_game_and_one_label_are_named_in_the_singular() -> None:
 
 def test_a_ranking_says_who_leads_and_whether_first_place_is_open() -> None:
     open_ = ranking_verdict(leaderboards(Results(_auctions(), [Unread("x.trace", "not a trace")])))
-    assert open_.sentences[0].startswith("a leads double_auction/bazaar (rating by share of possible ")
+    assert open_.sentences[0].startswith("No leader in double_auction/bazaar: 2 labels cannot be told apart by rating ")
     assert open_.sentences[1] == "10 of 11 traces rated; left out: 1 cannot be read: not a trace."
     games = [
         bargain(one, two, (90, 10) if one == "a" else (10, 90), seed)._replace(head=f"{seed}{one}")
         for seed in range(30)
         for one, two in (("a", "b"), ("b", "a"))
     ]
-    said = ranking_verdict(leaderboards(Results(games, []))).sentences[0]
-    assert said.startswith("a leads bargaining/pact (score ")
-    assert said.endswith("no other interval reaches its own.")
+    made = leaderboards(Results(games, []))
+    assert (made.boards[0].leader, made.boards[0].open) == ("a", [])
+    assert " leads bargaining/pact by score, before b (" in ranking_verdict(made).sentences[0]
     close = [auction("ab" if seed % 2 else "ba", (0.3, 0.35), seed) for seed in range(12)]
-    assert "first place is open" in ranking_verdict(leaderboards(Results(close, []))).sentences[0]
+    assert leaderboards(Results(close, [])).boards[0].open == ["a", "b"]
+    # One game shows no order, however far apart its labels are.
+    assert leaderboards(Results([auction("ab", (0.9, 0.1), 1)], [])).boards[0].leader is None
     assert ranking_verdict(leaderboards(Results([], []))).status == "failed"
 
 

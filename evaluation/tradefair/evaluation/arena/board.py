@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -18,20 +18,22 @@ from tradefair.evaluation.compare.metric_tables import metric_title
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.headline import Block, Headline, HeadlineFigure, headline_of
 from tradefair.evaluation.outcome import PrimaryMetric
+from tradefair.evaluation.prove.proving import ONCE_MORE
+from tradefair.evaluation.ratings.leader import Lead, Placed, lead_sentence, leader
 from tradefair.evaluation.report.outputs import FigurePage, write
 from tradefair.evaluation.statistics import pass_hat_k, percentile, resamples
 from tradefair.evaluation.statistics.luck import LuckShare, luck_share
 from tradefair.evaluation.table import Table, number_text
-from tradefair.evaluation.verdict.amounts import amount, count, cut, name, number
+from tradefair.evaluation.verdict.amounts import amount, count, name
 from tradefair.evaluation.verdict.verdict import Verdict
 from tradefair.evaluation.verdict.words import fitted
 
 _MICRO = 1_000_000
-_MAX_LABEL = 40
 _UNPROVEN = "Re-execution proves what was played, and cannot prove which model answered."
 _METHOD = (
-    "Every trace was re-executed. Entries play the same seeds in the same seat against the same opponents. Mean: over "
-    "seeds, games of one seed counting once; interval: 2.5 to 97.5 percentile of 10,000 keyed resamples of seeds, the "
+    "Every trace was re-executed, every rival's policy played again; a game counts once under however many keys. "
+    "Entries play the same seeds in the same seat against the same opponents. Mean: over seeds, games of one seed "
+    "counting once; interval: 2.5 to 97.5 percentile of 10,000 keyed resamples of seeds, the "
     "same for all. Headline: 0 is the naive reference and 1 the best known one, where both have an entry. pass^k: the "
     "chance that k games of a seed all score above 0 and run their course. Luck share: the seed's part of the variance "
     "of scores, from 8 seeds with 2 games each on."
@@ -88,7 +90,7 @@ def build_arena(arena: Arena, entries: Sequence[Checked], folder: Path) -> list[
 def _board(setting: Setting, arena: Arena, entries: Sequence[Checked]) -> ArenaBoard:
     evaluator = evaluator_of(setting.id.partition("/")[0])
     metric = evaluator.primary_metrics[0]
-    games = {place: [game for game in checked.games if game.digest == setting.digest] for place, checked in
+    games = {place: _once(game for game in checked.games if game.digest == setting.digest) for place, checked in
              enumerate(entries)}  # fmt: skip
     known_scores = [game.score for own in games.values() for game in own if game.score is not None]
     # An undefined score counts as the worst that was seen: leaving it out would flatter who has it.
@@ -119,6 +121,11 @@ def _board(setting: Setting, arena: Arena, entries: Sequence[Checked]) -> ArenaB
         )
     sign = -1 if metric.higher_is_better else 1
     return ArenaBoard(setting, metric, sorted(rows, key=lambda row: (sign * row.mean, row.label)))
+
+
+def _once(games: Iterable[Game]) -> list[Game]:
+    """Each game once: one that was played alike under several keys says no more than under one."""
+    return [*{game.moves: game for game in sorted(games, key=lambda game: -game.key)}.values()]
 
 
 def _cost(games: Sequence[Game]) -> float | None:
@@ -176,7 +183,8 @@ def _passed(games: Sequence[Game], most: int) -> dict[int, float]:
 def _page(arena: Arena, boards: Sequence[ArenaBoard], entries: Sequence[Checked]) -> FigurePage:
     ranked = [board for board in boards if board.rows]
     refused = [checked for checked in entries if not checked.accepted]
-    notes = [_UNPROVEN]
+    copies = sum(len(checked.games) - len(_once(checked.games)) for checked in entries if checked.accepted)
+    notes = [_UNPROVEN, *([f"left out: {copies} ({ONCE_MORE})"] if copies else [])]
     notes += [f"{name(checked.name)}: {warning}" for checked in entries for warning in checked.warnings]
     notes += [
         f"refused: {name(checked.name)}, {checked.refusals[0].code}: {checked.refusals[0].sentence}"
@@ -204,7 +212,17 @@ def _page(arena: Arena, boards: Sequence[ArenaBoard], entries: Sequence[Checked]
 
 
 def _verdict(arena: Arena, boards: Sequence[ArenaBoard], refused: int) -> Verdict:
-    said = [_leader(board) for board in boards[:2] if board.rows] or ["No entry was accepted."]
+    said = [
+        lead_sentence(
+            _placed(board),
+            name(board.setting.id),
+            metric_title(board.setting.id.partition("/")[0], board.metric.name),
+            lambda value, unit=board.metric.unit or "": amount(value, unit),
+            higher=board.metric.higher_is_better,
+        )
+        for board in boards[:2]
+        if board.rows
+    ] or ["No entry was accepted."]
     more = f"; {count(refused, 'entry').replace('entrys', 'entries')} refused" if refused else ""
     ranked = len({row.label for board in boards for row in board.rows})
     said.append(f"{count(ranked, 'agent')} ranked, every game reproduced{more}.")
@@ -217,19 +235,8 @@ def _verdict(arena: Arena, boards: Sequence[ArenaBoard], refused: int) -> Verdic
     ).saying(map(fitted, said))
 
 
-def _leader(board: ArenaBoard) -> str:
-    first, *others = board.rows
-    who, unit = cut(name(first.label), _MAX_LABEL), board.metric.unit or ""
-    said = f"{who} leads {name(board.setting.id)} with {amount(first.mean, unit)} a game{_range(first)}"
-    if not others:
-        return f"{said}; nobody else is ranked."
-    second = f"before {cut(name(others[0].label), _MAX_LABEL)} ({number(others[0].mean)}{_range(others[0])})"
-    reach = any(row.high is not None and first.low is not None and row.high >= first.low for row in others)
-    return f"{said}, {second}{'; intervals overlap, so that first place is open' if reach else ''}."
-
-
-def _range(row: Standing) -> str:
-    return "" if row.low is None or row.high is None else f", 95 % {number(row.low)} to {number(row.high)}"
+def _placed(board: ArenaBoard) -> list[Placed]:
+    return [Placed(row.label, row.mean, row.low, row.high, row.games) for row in board.rows]
 
 
 def _chart(place: int, board: ArenaBoard) -> Chart:
@@ -280,4 +287,5 @@ def _data(board: ArenaBoard) -> dict[str, Any]:
         }
         for row in board.rows
     ]
-    return {**board.setting.model_dump(), "metric": board.metric.name, "rows": rows}
+    lead = leader(_placed(board), higher=board.metric.higher_is_better) if board.rows else Lead(None)
+    return {**board.setting.model_dump(), "metric": board.metric.name, **lead._asdict(), "rows": rows}

@@ -11,19 +11,29 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from tradefair.contract import ScenarioError, TraceError
-from tradefair.contract.chain import canonical, digest, next_hash
+from tradefair.contract.chain import canonical, digest
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.kernel.event import ManifestCore
 from tradefair.contract.kernel.players import PERSON, Seating
 from tradefair.contract.policy import parse_policy
-from tradefair.evaluation.arena.entry import Agent, Entry, Episode, Refusal, Refused, file_digest, unpack, write_entry
+from tradefair.evaluation.arena.entry import (
+    Agent,
+    Code,
+    Entry,
+    Episode,
+    Refusal,
+    Refused,
+    file_digest,
+    unpack,
+    write_entry,
+)
 from tradefair.evaluation.arena.terms import Arena, Setting
-from tradefair.evaluation.compare.runs import moves_of
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.judge.evaluate import evaluate
 from tradefair.evaluation.judge.reward import finite, reward_metric
 from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.progress import Progress, watched
+from tradefair.evaluation.prove.proving import game_of
 from tradefair.evaluation.prove.sealing import check_sealing
 from tradefair.evaluation.prove.verify import Check, verify
 from tradefair.evaluation.read.accounts import SeatAccount, account
@@ -192,38 +202,27 @@ def _games(traces: Mapping[str, Path], arena: Arena, progress: Progress | None) 
     return games, refused
 
 
+# What verify says of a trace that is not what its writer sealed.
+_UNSOUND: Mapping[str, Code] = {"truncated": "truncated", "foreign": "rules_version", "diverged": "not_reproduced"}
+
+
 def _unsound(file: str, trace: Trace, checked: Check) -> Iterator[Refusal]:
-    """Why a trace is not what its writer sealed, or not what the rules give."""
+    """Why a trace is not what its writer sealed, or proves nothing of the seat under test."""
     at, sentence = checked.seq or 0, checked.sentence[:300]
-    if checked.verdict == "reproduced":
+    if checked.proof.rules == "reproduced":
+        # Whose seat it should be is one of the terms.
+        refusal = checked.proof.proves(trace.seating().compared)
         # A copy may lack what models were sent; times, costs and model records it may not.
         rows = [finding.message for finding in checked.findings if finding.message.startswith("rows beside the chain")]
         kept = {table for table in ("calls", "agent_events") if any(table in row for row in rows)}
         if kept or any("added" in row for row in rows):
             yield Refusal("side_rows_altered", file, 0, "; ".join(rows)[:300])
-    elif checked.verdict == "truncated":
-        yield Refusal("truncated", file, at, sentence)
-    elif checked.verdict == "diverged":
-        yield Refusal("not_reproduced", file, at, sentence)
-    elif checked.verdict == "foreign":
-        yield Refusal("rules_version", file, at, sentence)
+        elif refusal is not None:
+            yield Refusal(refusal.code, file, refusal.event, refusal.sentence)
     elif trace.manifest.seal_holds and check_sealing(trace).damage == checked.sentence:
         yield Refusal("side_rows_altered", file, at, sentence)
     else:
-        yield Refusal("event_altered" if _altered(trace, at) else "chain_broken", file, at, sentence)
-
-
-def _altered(trace: Trace, at: int) -> bool:
-    """Whether the event after `at` follows from the hash that `at` has: then only the bytes of `at` are others."""
-    if not at:
-        return False
-    stored = {event.seq: event for event in trace.events() if event.seq in (at, at + 1)}
-    if at not in stored:
-        return False
-    after = stored.get(at + 1)
-    if after is None:
-        return trace.manifest.about.get("head_hash") == stored[at].hash.hex()
-    return next_hash(stored[at].hash, after.body) == after.hash
+        yield Refusal(_UNSOUND.get(checked.verdict, "chain_broken"), file, at, sentence)
 
 
 def _terms(file: str, trace: Trace, arena: Arena, end: str | None) -> Iterator[Refusal]:
@@ -244,12 +243,12 @@ def _terms(file: str, trace: Trace, arena: Arena, end: str | None) -> Iterator[R
         said, wanted = (", ".join(seats)[:80] or "none" for seats in (seating.compared, arena.seats))
         yield Refusal("seat_differs", file, 0, f"the seat under test is {said}, the arena's is {wanted}")
     yield from _opponents(file, core, seating, arena)
-    yield from _mixed(file, trace, seating, arena)
+    yield from _mixed(file, trace, arena)
     if end is None or end in ("truncated:harness_failure", "truncated:cancelled"):
         yield Refusal("unfinished_episode", file, 0, f"it ends {end or 'nowhere'}; every episode must be played out")
 
 
-def _mixed(file: str, trace: Trace, seating: Seating, arena: Arena) -> Iterator[Refusal]:
+def _mixed(file: str, trace: Trace, arena: Arena) -> Iterator[Refusal]:
     """Whether more than one agent played the seat: another one, a person, or whoever played its past."""
     players = [change.players[seat] for _, change in trace.seatings() for seat in arena.seats if seat in change.players]
     if len({Agent.of(player).digest for player in players}) > 1:
@@ -258,8 +257,6 @@ def _mixed(file: str, trace: Trace, seating: Seating, arena: Arena) -> Iterator[
         if seat in arena.seats and not all(player.label == PERSON for player in players):
             said = f"a person made {moves.clicked} of {moves.of} moves of {seat}: two minds in one seat"
             yield Refusal("agents_mixed", file, 0, said)
-    if seating.origin and {"forked_from", "imported_from"} & seating.origin.keys():
-        yield Refusal("agents_mixed", file, 0, "its past was played elsewhere: a fork or an import is no entry")
 
 
 def _setting(core: ManifestCore, arena: Arena) -> Setting | None:
@@ -310,7 +307,7 @@ def _game(file: str, trace: Trace, outcome: Outcome[Any, Any]) -> Game:
         seed=core.seed,
         key=seating.policy_key,
         head=str(manifest.about.get("head_hash", "")),
-        moves=moves_of(trace),
+        moves=game_of(trace),
         score=_score(outcome, seating.compared),
         early=end.startswith("terminated:") and not evaluator_of(core.market).ran_its_course(end),
         model_calls=sum(seat.model_calls for seat in took),
@@ -396,7 +393,7 @@ class Others:
                 try:
                     with open_trace(file) as trace:
                         head = str(trace.manifest.about.get("head_hash", ""))
-                        self._add(path.name, head, trace.manifest.core.seed, moves_of(trace))
+                        self._add(path.name, head, trace.manifest.core.seed, game_of(trace))
                 except TraceError:
                     continue
 

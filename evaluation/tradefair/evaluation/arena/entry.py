@@ -18,6 +18,7 @@ from tradefair.contract.chain import canonical, digest
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.kernel.players import Player
 from tradefair.evaluation.arena.terms import MAX_GAMES
+from tradefair.evaluation.prove import proof
 from tradefair.evaluation.record import Record
 from tradefair.files.folders import drafted
 
@@ -34,10 +35,9 @@ _PIECE = 1 << 20
 _END = struct.Struct("<4s4H2LH")
 
 Code = Literal[
-    "unsafe_archive", "unlisted_file", "missing_file", "digest_differs", "event_altered", "chain_broken", "truncated",
-    "not_reproduced", "side_rows_altered", "rules_version", "scenario_differs", "seat_differs", "opponents_differ",
-    "seed_not_in_plan", "seed_missing", "duplicate_episode", "copied_entry", "unfinished_episode", "agents_mixed",
-    "figures_disagree",
+    proof.Code, "unsafe_archive", "unlisted_file", "missing_file", "digest_differs", "chain_broken", "truncated",
+    "side_rows_altered", "rules_version", "scenario_differs", "seat_differs", "opponents_differ", "seed_not_in_plan",
+    "seed_missing", "duplicate_episode", "copied_entry", "unfinished_episode", "agents_mixed", "figures_disagree",
 ]  # fmt: skip
 
 

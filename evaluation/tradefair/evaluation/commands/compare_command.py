@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tradefair.cli.terminal import json_bytes, print_bytes, say
+from tradefair.evaluation.read.places import Verify
 from tradefair.evaluation.report.outputs import Output, write
 
 
@@ -35,12 +36,14 @@ def compare(
         bool,
         typer.Option("--across-scenarios", help="Pair A's one scenario with B's other one, by seed: what talk does."),
     ] = False,
+    verify: Verify = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
     output: Output = None,
 ) -> int:
     """Two agents on the same luck: pairs, paired tests, regret, cost, the first decision that differs, a verdict.
 
-    Pairs are runs with the same market, scenario, seed, seat and opponents. Chains are checked, nothing is re-executed.
+    Pairs are runs with the same market, scenario, seed, seat and opponents. A game counts once; what proves nothing is
+    left out.
     Exit code 1 when a trace is damaged, a pair is missing (an episode of the other side or of the sweep's plan) or none
     is left.
     """
@@ -53,7 +56,7 @@ def compare(
 
     # Read before the traces: a mistyped condition should not cost the minutes that a large folder takes to read.
     wanted = parse_success(success) if success else None
-    options = Options(seat, noise_floor, reference, passive, wanted, across_scenarios)
+    options = Options(seat, noise_floor, reference, passive, wanted, across_scenarios, verify)
     with Console(stderr=True).status("reading traces"):  # shows itself on a terminal only
         comparison = compare_folders(a, b, options)
     if output is not None:

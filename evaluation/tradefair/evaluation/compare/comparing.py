@@ -40,6 +40,7 @@ from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.judge.reward import primary_metrics
 from tradefair.evaluation.outcome import PrimaryMetric, refused_note
 from tradefair.evaluation.phrases import phrases_for
+from tradefair.evaluation.prove.proving import NOT_ASKED, ONCE_MORE, proof_said
 from tradefair.evaluation.verdict.verdict import Verdict
 
 _MAX_FINDINGS = 20  # named in the result; more would hide the verdict
@@ -55,7 +56,8 @@ class Options:
 
     `seats` are compared (default: where the agent sat). `noise` is a folder with A again under other draws; `reference`
     and `passive` are folders of references. `success` is what pass^k counts. With `across_scenarios` each side holds
-    one scenario, and equal seeds of the two are paired.
+    one scenario, and equal seeds of the two are paired. `proven`: traces are re-executed first (None: where that takes
+    a minute at most), and those that prove nothing are left out.
     """
 
     seats: Sequence[SeatId] | None = None
@@ -64,6 +66,7 @@ class Options:
     passive: Path | None = None
     success: Success | None = None
     across_scenarios: bool = False
+    proven: bool | None = None
 
 
 def compare_folders(path_a: Path, path_b: Path, options: Options | None = None) -> Comparison:
@@ -73,7 +76,7 @@ def compare_folders(path_a: Path, path_b: Path, options: Options | None = None) 
     seat; ScenarioError for a folder without traces and for a success that names no metric.
     """
     asked = options or Options()
-    return compare_sides(load_side(path_a), load_side(path_b), asked)
+    return compare_sides(load_side(path_a, proven=asked.proven), load_side(path_b, proven=asked.proven), asked)
 
 
 def _market_of(a: Side, b: Side) -> str:
@@ -124,8 +127,9 @@ def compare_sides(a: Side, b: Side, asked: Options) -> Comparison:
         # Replaced below: its sentences are made of all the rest.
         verdict=Verdict(status="failed", market=market, scenario=""),
         conclusion=judged.conclusion,
-        notes=[*judged.notes, *_skipped(a, b), *_senders("A", a, seats), *_senders("B", b, seats)],
+        notes=[*judged.notes, *_counted(a, b), *_skipped(a, b), *_senders("A", a, seats), *_senders("B", b, seats)],
         market=market,
+        proof=proof_said(a.proven and b.proven),
         seats=told_seats,
         a=arm_of(str(a.path), [(pair.a, pair.seats) for pair in pairs]),
         b=arm_of(str(b.path), [(pair.b, pair.seats) for pair in pairs]),
@@ -149,6 +153,15 @@ def compare_sides(a: Side, b: Side, asked: Options) -> Comparison:
     again = _play_again(b, seats)
     verdict = verdict_of_comparison(found, versions=versions, said=_said(market, roles), play=again)
     return found.model_copy(update={"verdict": verdict})
+
+
+def _counted(a: Side, b: Side) -> Iterator[str]:
+    """What was left out as a copy, and what the figures rest on."""
+    for name, side in (("A", a), ("B", b)):
+        if side.copies:
+            yield f"{name}: left out {len(side.copies)} ({ONCE_MORE}), such as {side.copies[0].name}"
+    if not (a.proven and b.proven):
+        yield NOT_ASKED
 
 
 def _skipped(a: Side, b: Side) -> Iterator[str]:

@@ -306,7 +306,7 @@ class Comparison(Record):
     """All of `tradefair compare A B`. `verdict.text` is the conclusion in words, `seats` are the compared ones.
 
     `attributes` hold what differs and what is pinned; `gaps` the seeds that a side lacks; `notes` what limits the
-    tests; `findings` name traces that are damaged.
+    tests; `findings` name traces that are damaged or prove nothing. `proof`: "re-executed", or "not asked".
     """
 
     verdict: Verdict
@@ -330,6 +330,7 @@ class Comparison(Record):
     shares: Shares | None
     skewed: list[Skew]
     findings: list[str]
+    proof: str = "not asked"
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, `verdict` first."""

@@ -21,6 +21,7 @@ from tradefair.evaluation.evaluator import evaluator_of, fields_for
 from tradefair.evaluation.judge.evaluate import evaluate
 from tradefair.evaluation.judge.reward import finite, primary_metrics
 from tradefair.evaluation.outcome import Outcome
+from tradefair.evaluation.prove.proving import game_of, proof_asked, refusal_of
 from tradefair.evaluation.prove.sealing import check_sealing
 from tradefair.evaluation.read.accounts import Account, account
 from tradefair.evaluation.reading import agent_seats, shown_seating
@@ -46,7 +47,8 @@ class Task(NamedTuple):
 class Loaded:
     """One trace as a comparison needs it.
 
-    `head` is the chain's hash after its last event, in hex, `moves` the digest of what was played, whoever played it.
+    `head` is the chain's hash after its last event, in hex, `moves` the digest of what was done, looks included, and
+    `game` that of what was played (`proving.game_of`), whoever played it.
     `paired_as` replaces the scenario where runs of two scenarios are to be pairs.
     """
 
@@ -58,6 +60,7 @@ class Loaded:
     account: Account
     head: str
     moves: str
+    game: str
     paired_as: str = ""
 
     @cached_property
@@ -126,36 +129,47 @@ class Seats(NamedTuple):
 
 @dataclass
 class Side:
-    """The runs of one side, the references next to them, and (path, reason) of each trace that cannot be read."""
+    """The runs of one side, the references next to them, and (path, reason) of each trace that cannot be read, or that
+    proves nothing. `copies` are further traces of a game that is there; `proven`: runs were re-executed.
+    """
 
     path: Path
     runs: list[Loaded] = field(default_factory=list[Loaded])
     references: list[Loaded] = field(default_factory=list[Loaded])
     damaged: list[tuple[Path, str]] = field(default_factory=list[tuple[Path, str]])
+    copies: list[Path] = field(default_factory=list[Path])
+    proven: bool = False
 
 
-def load_side(path: Path) -> Side:
-    """Read a trace, or all traces under a folder. Chains and seals are checked, nothing is re-executed.
+def load_side(path: Path, *, proven: bool | None = False) -> Side:
+    """Read a trace, or all traces under a folder. Chains and seals are checked; `proven`: each is re-executed, and what
+    proves nothing is listed as damaged (None: where that takes a minute at most).
 
     Raises TraceError when there is no trace, or when there are traces of several markets.
     """
     if path.is_dir() and not _holds_traces(path):
         raise TraceError(f"{path}: no trace here (*.trace or *.trace.jsonl); name a folder that play wrote into")
-    return load_files(path, _files(path))
+    return load_files(path, _files(path), proven=proven)
 
 
-def load_files(path: Path, files: Iterable[Path]) -> Side:
-    """Read these traces; `path` names the side. What lies in a folder of references below it is a reference."""
-    side = Side(path)
+def load_files(path: Path, files: Sequence[Path], *, proven: bool | None = False) -> Side:
+    """Read these traces, each game once; `path` names the side. What lies in a folder of references is a reference."""
+    side = Side(path, proven=proof_asked(proven, files))
+    games: set[object] = set()
     # Only parts below what was named count: someone may keep all runs in a folder called references.
     base = path.parent if path.is_file() else path
     for file in files:
         try:
-            loaded = load_run(file)
+            loaded = load_run(file, proven=side.proven)
         # One damaged trace must not stop a comparison of a hundred; it is listed and sets the exit code.
         except TraceError as error:
             side.damaged.append((file, str(error)))
             continue
+        game = is_reference(file, base), loaded.game, *loaded.seating.labels.items(), loaded.outcome.end_reason
+        if game in games:
+            side.copies.append(file)
+            continue
+        games.add(game)
         (side.references if is_reference(file, base) else side.runs).append(loaded)
     # References are not asked: a folder of references of another market simply matches no task.
     markets = sorted({run.core.market for run in side.runs})
@@ -177,9 +191,10 @@ def _holds_traces(folder: Path) -> bool:
     return folder.is_dir() and any((*folder.rglob("*.trace"), *folder.rglob("*.trace.jsonl")))
 
 
-def load_run(path: Path) -> Loaded:
-    """Read one trace. Raises TraceError when it is damaged."""
+def load_run(path: Path, *, proven: bool = False) -> Loaded:
+    """Read one trace. Raises TraceError when it is damaged, and with `proven` when it proves nothing."""
     with open_trace(path) as trace:
+        trace.hold()
         manifest = trace.manifest
         core = manifest.core
         # The events are chained and checked below; times, costs and the end's digest are guarded by the seal alone.
@@ -188,7 +203,12 @@ def load_run(path: Path) -> Loaded:
         # Recomputes the chain up to the last sound event: a hash that the file merely claims proves nothing.
         _, head = sound_head(trace)
         outcome, counted = evaluate(trace), account(trace)
-        return Loaded(path, core, manifest.about, shown_seating(trace), outcome, counted, head.hex(), moves_of(trace))
+        # An unfinished one counts nowhere.
+        refusal = refusal_of(trace) if proven and outcome.end_reason is not None else None
+        if refusal is not None:
+            raise TraceError(f"{path.name}: proves nothing, {refusal.reason}: {refusal.sentence}")
+        played = moves_of(trace), game_of(trace)
+        return Loaded(path, core, manifest.about, shown_seating(trace), outcome, counted, head.hex(), *played)
 
 
 def moves_of(trace: Trace) -> str:

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
+import orjson
+
 from tradefair.contract.kernel.event import OLD_SCHEMAS
-from tradefair.tracestore import PROMPTS, SIDE_TABLES, BadSignature, RowDigest, Trace, row_digest, signer_of
+from tradefair.contract.kernel.players import Seating
+from tradefair.evaluation.prove.proof import Odd
+from tradefair.tracestore import PROMPTS, SIDE_TABLES, BadSignature, RowDigest, SideRow, Trace, row_digest, signer_of
 
 # Of a count that a file claims: what SQLite could number, and far below what would stop `islice`.
 _MOST_ROWS = 2**53
+
+
+# A wall clock is set right by less; more is no correction.
+_CLOCK_MS = 1_000
+_MOST_ODD = 20
+_COMMITMENT = re.compile("[0-9a-f]{64}")
+_AMOUNTS = ("input_tokens", "output_tokens", "latency_s", "cost_usd_micro", "invalid_calls")
 
 
 class Sealing(NamedTuple):
@@ -85,6 +97,47 @@ def _compared(
     findings += [f"rows beside the chain that were added after the seal: {', '.join(later)}"] if later else []
     damage = f"what lies beside the chain has changed since the seal: {', '.join(changed)}" if changed else None
     return Sealing(damage, findings)
+
+
+def odd_values(trace: Trace, seating: Seating) -> list[Odd]:
+    """Values beside the chain that cannot be true, at most 20. Raises TraceError where they cannot be read."""
+    about = trace.manifest.about
+    found = [*_odd_times(trace.side()), *_odd_records(trace.notes(), seating)]
+    begun, ended = about.get("created"), about.get("finished")
+    # ISO times of one zone, as hosts write them, are in the order of their texts.
+    if isinstance(begun, str) and isinstance(ended, str) and begun[-6:] == ended[-6:] and ended < begun:
+        found.append(Odd(None, f"it ended at {ended[:40]}, before it began at {begun[:40]}"))
+    if seating.commitment is not None and not _COMMITMENT.fullmatch(seating.commitment):
+        found.append(Odd(None, f"its commitment to seeds is no digest: {seating.commitment[:40]!r}"))
+    return found[:_MOST_ODD]
+
+
+def _odd_times(rows: Iterable[SideRow]) -> Iterator[Odd]:
+    latest = 0
+    for row in rows:
+        if row.at_ms is not None and row.at_ms < max(0, latest - _CLOCK_MS):
+            yield Odd(row.seq, f"event {row.seq} was written {latest - row.at_ms:,} ms before the one before it")
+        latest = row.at_ms or latest
+        if row.latency_us is not None and row.latency_us < 0:
+            yield Odd(row.seq, f"event {row.seq} took {row.latency_us:,} microseconds")
+
+
+def _odd_records(notes: Iterable[tuple[str, bytes]], seating: Seating) -> Iterator[Odd]:
+    for number, (seat, body) in enumerate(notes, 1):
+        try:
+            note: Any = orjson.loads(body)
+        except orjson.JSONDecodeError:
+            note = None
+        if not isinstance(note, dict):
+            yield Odd(None, f"record {number} beside the chain is no object")
+            continue
+        known, player = cast("dict[str, Any]", note), seating.players.get(seat)
+        if known.get("kind") == "model_call" and (player is None or player.policy is not None):
+            yield Odd(None, f"record {number} is a model call of {seat[:40]}, which no model plays")
+        for name in _AMOUNTS:
+            value = known.get(name)
+            if value is not None and not (isinstance(value, int | float) and 0 <= value < _MOST_ROWS):
+                yield Odd(None, f"record {number} of {seat[:40]} has {name} {str(value)[:40]}")
 
 
 def _claims(beside: Any) -> dict[str, tuple[int, str]] | None:

@@ -24,14 +24,18 @@ from tradefair.contract.kernel.core import Core
 from tradefair.contract.kernel.event import OLD_SCHEMAS, TRACE_SCHEMA, ManifestCore, parts_named
 from tradefair.contract.kernel.following import Strayed
 from tradefair.contract.kernel.replay import Replayed, Step
-from tradefair.evaluation.prove.sealing import check_sealing, counted_calls
+from tradefair.evaluation.prove.proof import Odd, Proof, Rules
+from tradefair.evaluation.prove.sealing import check_sealing, counted_calls, odd_values
 from tradefair.evaluation.prove.seat_checks import SeatCheck, SeatChecks, call_of, seats_text
 from tradefair.tracestore import CutShort, NotATrace, RowDigest, StoredEvent, StorePlace, Trace, is_store, open_trace
 
-Conclusion: TypeAlias = Literal["reproduced", "intact", "diverged", "damaged", "truncated", "foreign", "not_a_trace"]
+Conclusion: TypeAlias = Literal[
+    "reproduced", "reproduced in part", "intact", "diverged", "damaged", "truncated", "foreign", "not_a_trace"
+]
 # The texts are printed below the table of `tradefair verify`, once per verdict.
 OUTCOMES_OF_VERIFY: Mapping[Conclusion, str] = {
     "reproduced": "the chain holds and re-execution gives the same bytes",
+    "reproduced in part": "the rules give the same bytes; a seat that names a policy is not shown to be played by it",
     "intact": "the chain holds; re-execution was not asked for",
     "diverged": "the chain holds, but the rules give other bytes",
     "damaged": "a stored byte, order or predecessor has changed",
@@ -39,7 +43,7 @@ OUTCOMES_OF_VERIFY: Mapping[Conclusion, str] = {
     "foreign": "the chain holds, but this version cannot run the rules or the schema that wrote the trace",
     "not_a_trace": "the file is no trace, or only one seat's view of one: there is nothing to verify",
 }
-# `foreign` is not sound: nothing contradicts the trace, and nothing confirms what its rules gave.
+# Nothing contradicts a trace that is `foreign` or reproduced in part, and something in it nothing confirms.
 SOUND: frozenset[Conclusion] = frozenset({"reproduced", "intact"})
 
 COPIED = ("programs", "refusals", "faults", "inputs")
@@ -72,6 +76,8 @@ class Check:
 
     `events` is how many were found good, `copied` how many of them came from outside the rules: programs, refusals,
     faults, inputs. `seats` says of each seat whether its policy plays it so again; empty where seats were not checked.
+    `changes` are the seats that changed hands, `odd` values beside the chain that cannot be true. `proof` is what
+    tables ask.
     `in_log` and `re_executed` are the JSON of the first differing field, or of both calls, cut at 2,000 characters;
     `seq` is 0 where the manifest's core differs. `head_hash` is the chain's hash after the last good event; `sealed`
     says whether the trace claims an end. `seal` covers head, times, costs and model records; `signed_by` is the
@@ -92,6 +98,7 @@ class Check:
     in_log: str | None = None
     re_executed: str | None = None
     findings: list[TraceFinding] = field(default_factory=_no_findings)
+    proof: Proof = field(default_factory=Proof)
 
     @property
     def sound(self) -> bool:
@@ -100,7 +107,9 @@ class Check:
 
     def to_json(self) -> dict[str, Any]:
         """The fields by name as plain data, for `--json`. `findings` is a list of objects with `seq` and `message`."""
-        shown = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        shown = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "proof"}
+        shown["changes"] = [change._asdict() for change in self.proof.changes]
+        shown["odd"] = [odd._asdict() for odd in self.proof.odd]
         seats = {seat: check._asdict() for seat, check in self.seats.items()}
         findings = [finding._asdict() for finding in self.findings]
         return {**shown, "copied": dict(self.copied), "seats": seats, "findings": findings}
@@ -174,6 +183,7 @@ class Checker:
         self.seal: str | None = None
         self.signed_by: str | None = None
         self.findings: list[TraceFinding] = []
+        self.odd: list[Odd] = []
         self._core_bytes: bytes | None = None
         self._follower: Replayed | None = None
         self._foreign: _Flaw | None = None
@@ -202,11 +212,16 @@ class Checker:
             flaw = _Flaw("damaged", _message(error, self.trace.path), self.events + 1)
         copied = {name: self._follower.copied[name] if self._follower else 0 for name in COPIED}
         seats = dict(self._players.states) if self._players else {}
-        conclusion: Conclusion = "reproduced" if self._rules else "intact"
+        part = any(seat.state == "unproven" for seat in seats.values())
+        conclusion: Conclusion = "reproduced in part" if part else "reproduced" if self._rules else "intact"
+        verdict = flaw.verdict if flaw else conclusion
+        proof = _proof(verdict, copied, self._players)
+        sentence = flaw.message if flaw else _sentence(self.events, verdict, proof, seats, seats_asked=self._seats)
         return Check(
             path=str(self.trace.path),
-            verdict=flaw.verdict if flaw else conclusion,
-            sentence=flaw.message if flaw else _sentence(self.events, copied, seats, self._rules, self._seats),
+            verdict=verdict,
+            sentence=sentence,
+            proof=proof._replace(sentence=sentence, odd=self.odd, seq=(flaw and flaw.seq) or 0),
             events=self.events,
             copied=copied,
             seats=seats,
@@ -258,6 +273,9 @@ class Checker:
             raise self._foreign
         if self._follower is not None:
             self._check_outcome(self._follower)
+        if self._follower is not None and self.sealed:
+            seating = self._players.seating if self._players else None
+            self.odd = odd_values(self.trace, seating or self.trace.seating())
 
     def _read_blobs(self) -> None:
         # Those of the events that are checked next: earlier ones were read with theirs.
@@ -470,18 +488,39 @@ def _opened(
         return None, _Flaw("foreign", f"the rules of {core.market[:80]} cannot be opened: {fault!r}"[:500])
 
 
+_RULES: Mapping[Conclusion, Rules] = {
+    "reproduced": "reproduced", "reproduced in part": "reproduced", "intact": "unchecked", "diverged": "diverged",
+    "foreign": "foreign",
+}  # fmt: skip
+
+
+def _proof(verdict: Conclusion, copied: Mapping[str, int], players: SeatChecks | None) -> Proof:
+    proof = Proof(rules=_RULES.get(verdict, "damaged"), copied=copied)
+    if players is None:
+        return proof
+    return proof._replace(
+        seats={seat: check.state for seat, check in players.states.items()},
+        changes=tuple(players.changes),
+        why={seat: check.why for seat, check in players.states.items() if check.why},
+        faults=dict(players.faults),
+        late=frozenset(players.late),
+        origins=frozenset(players.origins),
+    )
+
+
 def _sentence(
-    events: int, copied: Mapping[str, int], states: Mapping[SeatId, SeatCheck], rules: bool, seats: bool
+    events: int, verdict: Conclusion, proof: Proof, states: Mapping[SeatId, SeatCheck], *, seats_asked: bool
 ) -> str:
     """What is said of a sound trace."""
-    if not rules:
+    if verdict == "intact":
         return f"{events} events; the chain holds, nothing was re-executed."
+    copied = proof.copied
     named = [f"{count} {name if count > 1 else name[:-1]}" for name, count in copied.items() if count]
-    parts = [f"{events} events, reproduced"]
+    parts = [f"{events} events, {verdict}"]
     if named:
         parts[0] += f"; {sum(copied.values())} of them copied: {', '.join(named)}"
-    parts += [seats_text(states)] if states else []
-    parts += [] if seats else ["Scripted seats were not played again"]
+    parts += [seats_text(states, proof.changes)] if states else []
+    parts += [] if seats_asked else ["Scripted seats were not played again"]
     return "".join(f" {part}." for part in parts)[1:]
 
 

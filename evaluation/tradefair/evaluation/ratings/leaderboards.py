@@ -17,8 +17,11 @@ from tradefair.contract.chain import digest
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.outcome import PlayedSeat, RatingRules
 from tradefair.evaluation.progress import Progress
+from tradefair.evaluation.prove.proving import ONCE_MORE, proof_said
 from tradefair.evaluation.ratings.duel_board import duel_board
 from tradefair.evaluation.ratings.field_board import field_board
+from tradefair.evaluation.ratings.leader import Lead, leader
+from tradefair.evaluation.ratings.ranking import placed
 from tradefair.evaluation.ratings.rating import Board, BoardHead, Leaderboards, Reasons
 from tradefair.evaluation.ratings.results import GameResult, Results, rules_of, seat_fields
 from tradefair.evaluation.ratings.solo_board import solo_board
@@ -67,6 +70,7 @@ def leaderboards(
         boards=boards,
         left_out=outside.listed(),
         unreadable=len(results.unread),
+        proof=proof_said(results.proven),
     )
 
 
@@ -97,16 +101,17 @@ def _scores(rules: RatingRules | None) -> tuple[str, ...]:
 
 
 def _distinct(games: Iterable[GameResult]) -> tuple[list[GameResult], Reasons]:
-    """Each play once, in an order of its own; the same chain played by others is another play."""
+    """Each game once, in an order of its own; the same game played by others is another one."""
     outside = Reasons()
     found: dict[tuple[str, tuple[str, ...]], GameResult] = {}
-    for game in games:
+    # Usable ones first: a copy that proves nothing must not stand in for the game.
+    for game in sorted(games, key=lambda game: (bool(game.unusable), game.seed, game.head)):
         # Labels are part of the key: two agents may have made the very same moves.
-        key = game.head, tuple(seat.label for seat in game.seats)
-        if key in found:
-            outside.add("the same episode once more, counted once", game.path)
+        key = game.game or game.head, tuple(seat.label for seat in game.seats)
+        if key in found and not game.unusable:
+            outside.add(ONCE_MORE, game.path)
         else:
-            found[key] = game
+            found[key if not game.unusable else (game.path, ())] = game
     return sorted(found.values(), key=lambda game: (game.seed, game.head)), outside
 
 
@@ -139,7 +144,9 @@ def _board(group: BoardHead, games: Sequence[GameResult], shape: str, seed: int,
     played = list(_played(rules, usable))
     labels = [row.label for row in board.rows]
     charts = evaluator_of(group.market).board_charts(played, labels, ranked_by) if played and labels else ()
-    return board.model_copy(update={"leading": list(rules.leading), "charts": list(charts)})
+    lead = leader(placed(board)) if board.rows else Lead(None)
+    said = {"leader": lead.label, "open": list(lead.open)}
+    return board.model_copy(update={"leading": list(rules.leading), "charts": list(charts), **said})
 
 
 def _played(rules: RatingRules, games: Sequence[GameResult]) -> Iterator[PlayedSeat]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from tradefair.contract.money import nearest
 from tradefair.evaluation.figures import heading_of
 from tradefair.evaluation.ratings.charts import belief
+from tradefair.evaluation.ratings.leader import Placed, lead_sentence
 from tradefair.evaluation.ratings.rating import Board, FieldBoard, Leaderboards, SoloBoard
 from tradefair.evaluation.verdict.amounts import count, cut, name, number
 from tradefair.evaluation.verdict.verdict import Verdict
@@ -39,56 +38,27 @@ def ranking_verdict(made: Leaderboards) -> Verdict:
     ).saying(sentences)
 
 
-class _Ranked(NamedTuple):
-    label: str
-    value: float
-    low: float | None
-    high: float | None
-    games: int
-
-    @property
-    def text(self) -> str:
-        """The label's score, with its interval where there is one."""
-        if self.low is None or self.high is None:
-            return _number(self.value)
-        return f"{_number(self.value)}, {_number(self.low)} to {_number(self.high)}"
-
-
 def _number(value: float) -> str:
     """At most two decimals."""
     return number(float(nearest(value, 2)))
 
 
 def _leader(board: Board) -> str:
-    """Who leads a leaderboard, before whom, and whether their intervals say so."""
-    rows, by = _ranked(board)
-    first, *others = rows
     where = name(board.scenario) + (f" ({cut(name(board.shape), _MAX_LABEL)})" if board.shape else "")
-    who = cut(name(first.label), _MAX_LABEL)
-    said = f"{who} leads {where} ({by} {first.text}; {count(first.games, 'game')})"
-    if not others:
-        return f"{who} was rated alone in {where} ({by} {first.text}; {count(first.games, 'game')})."
-    second = others[0]
-    said += f", before {cut(name(second.label), _MAX_LABEL)} ({second.text})"
-    if first.low is None or second.high is None:
-        return f"{said}; too few games for intervals."
-    reach = sum(row.high is not None and row.high >= first.low for row in others)
-    if not reach:
-        return f"{said}; no other interval reaches its own."
-    return (
-        f"{said}; first place is open: {count(reach, 'other interval')} {'reaches' if reach == 1 else 'reach'} its own."
-    )
+    if isinstance(board, FieldBoard):
+        by = f"rating by {heading_of(board.market, board.score)}"
+    else:
+        by = f"mean {heading_of(board.market, board.score)}" if isinstance(board, SoloBoard) else "score"
+    return lead_sentence(placed(board), where, by, _number)
 
 
-def _ranked(board: Board) -> tuple[list[_Ranked], str]:
+def placed(board: Board) -> list[Placed]:
     """Rows in the board's order, by what orders them, with 95 % of the belief or of resampled blocks."""
     if isinstance(board, FieldBoard):
-        rows = [_Ranked(row.label, *belief(row), row.episodes) for row in board.rows]
-        return rows, f"rating by {heading_of(board.market, board.score)}"
+        return [Placed(row.label, *belief(row), row.episodes) for row in board.rows]
     if isinstance(board, SoloBoard):
-        rows = [_Ranked(row.label, row.score, row.low, row.high, row.episodes) for row in board.rows]
-        return rows, f"mean {heading_of(board.market, board.score)}"
-    return [_Ranked(row.label, row.score, row.low, row.high, row.games) for row in board.rows], "score"
+        return [Placed(row.label, row.score, row.low, row.high, row.seeds) for row in board.rows]
+    return [Placed(row.label, row.score, row.low, row.high, row.games) for row in board.rows]
 
 
 def _versions(boards: list[Board]) -> dict[str, str]:

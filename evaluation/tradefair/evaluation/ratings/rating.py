@@ -156,7 +156,7 @@ class _Board(Record):
     """A `BoardHead`; `method` says in sentences how the numbers were made, `cautions` how they are misread.
 
     `charts` show what labels did in all games; none where the games' series were not read. `leading` names figures that
-    stand in the ranking itself.
+    stand in the ranking itself. `leader` is null where nobody leads, `open` are then the labels on top.
     """
 
     market: str
@@ -171,6 +171,8 @@ class _Board(Record):
     left_out: list[LeftOut]
     leading: list[str] = Field(default=[])
     charts: list[Chart] = Field(default=[])
+    leader: str | None = None
+    open: list[str] = Field(default=[])
 
 
 class FieldBoard(_Board):
@@ -253,7 +255,8 @@ Board: TypeAlias = Annotated[FieldBoard | DuelBoard | SoloBoard, Field(discrimin
 class Leaderboards(Record):
     """The leaderboards of a set of traces that rank some label. `left_out` has what belongs to none of them.
 
-    `seed` fixes all shuffles and resamples: the same traces and seed give the same numbers on any machine.
+    `seed` fixes all shuffles and resamples: the same traces and seed give the same numbers on any machine. `proof`:
+    "re-executed", or "not asked": then figures are what the files say.
     """
 
     seed: int
@@ -262,3 +265,4 @@ class Leaderboards(Record):
     boards: list[Board]
     left_out: list[LeftOut]
     unreadable: int
+    proof: str = "not asked"

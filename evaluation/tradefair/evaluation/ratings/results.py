@@ -1,6 +1,7 @@
 """What ratings read of finished episodes: labels, scores and a few figures of each, from outcomes alone.
 
-Nothing is diagnosed and nothing re-executed; chain and seal are checked. Many files are read by several processes.
+Nothing is diagnosed; chain and seal are checked, and what was asked for proves what it says (`proving`). Many files
+are read by several processes.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from tradefair.evaluation.judge.evaluate import evaluate
 from tradefair.evaluation.origins import is_foreign
 from tradefair.evaluation.outcome import Outcome, RatingRules, SeatOutcome
 from tradefair.evaluation.progress import Progress
+from tradefair.evaluation.prove.proving import game_of, proof_asked, refusal_of
 from tradefair.evaluation.reading import imported, shown_seating
 from tradefair.tracestore import Trace, find_traces, is_reference, open_trace, sound_head
 
@@ -58,7 +60,7 @@ class SeatResult(NamedTuple):
 
 
 class GameResult(NamedTuple):
-    """One episode as ratings need it. `head` is its chain's last hash: the same play, wherever the file lies.
+    """One episode as ratings need it. `head` is its chain's last hash, `game` the digest of what was played.
 
     `shape` is the scenario without the parameters that may vary, as canonical JSON. `figures` are in the order of the
     rules' `market_figures`. `unusable` says why the episode cannot be rated; "" when it can.
@@ -76,6 +78,7 @@ class GameResult(NamedTuple):
     figures: tuple[float | None, ...]
     potential: float | None
     unusable: str
+    game: str = ""
 
 
 class Unread(NamedTuple):
@@ -86,11 +89,15 @@ class Unread(NamedTuple):
 
 
 class Results(NamedTuple):
-    """What was read, in the order of the paths; `references` counts the files that were passed over as such."""
+    """What was read, in the order of the paths; `references` counts the files that were passed over as such.
+
+    `proven`: the games that can be used were re-executed.
+    """
 
     games: list[GameResult]
     unread: list[Unread]
     references: int = 0
+    proven: bool = False
 
 
 def rules_of(market: str) -> RatingRules | None:
@@ -104,25 +111,38 @@ def seat_fields(rules: RatingRules) -> tuple[str, ...]:
 
 
 def read_results(
-    paths: Sequence[str | Path], *, progress: Progress | None = None, workers: int | None = None, series: bool = False
+    paths: Sequence[str | Path],
+    *,
+    progress: Progress | None = None,
+    workers: int | None = None,
+    series: bool = False,
+    proven: bool | None = None,
 ) -> Results:
     """Read trace files and folders of them (TraceError where there is none). Total: what is damaged is `unread`.
+
+    `proven`: re-execute each, and call those unusable that prove nothing; by default where it takes a minute at most.
 
     `workers` processes share the work; by default one, of many files as many as there are cores. They are spawned: a
     script that asks for several needs the usual `if __name__ == "__main__":`. `series`: with what charts over games
     read, a kilobyte per seat.
     """
     files, references = _files([Path(path) for path in paths])
-    found = gathered(read_files(files, progress=progress, workers=workers, series=series))
-    return found._replace(references=references)
+    proven = proof_asked(proven, files)
+    found = gathered(read_files(files, progress=progress, workers=workers, series=series, proven=proven))
+    return found._replace(references=references, proven=proven)
 
 
 def read_files(
-    files: Sequence[Path], *, progress: Progress | None = None, workers: int | None = None, series: bool = False
+    files: Sequence[Path],
+    *,
+    progress: Progress | None = None,
+    workers: int | None = None,
+    series: bool = False,
+    proven: bool = False,
 ) -> Iterator[GameResult | Unread]:
-    """One result per file, in their order; `workers` and `series` as for `read_results`."""
+    """One result per file, in their order; `workers`, `series` and `proven` as for `read_results`."""
     count = workers or (os.cpu_count() or 1 if len(files) >= _MANY else 1)
-    for done, (path, found) in enumerate(zip(files, _read_all(files, count, series), strict=True)):
+    for done, (path, found) in enumerate(zip(files, _read_all(files, count, series, proven), strict=True)):
         if progress is not None:
             progress(done, len(files), path.name)
         # Results of other processes arrive as copies: each would hold its own text of every label.
@@ -142,13 +162,15 @@ def gathered(found: Iterable[GameResult | Unread]) -> Results:
     return results
 
 
-def read_result(path: Path, *, series: bool = False) -> GameResult | Unread:
-    """One episode; `series` as for `read_results`. Raises nothing."""
+def read_result(path: Path, *, series: bool = False, proven: bool = False) -> GameResult | Unread:
+    """One episode; `series` and `proven` as for `read_results`. Raises nothing."""
     try:
         # Chain and outcome read the same events: a live trace must not grow between the passes.
         with open_trace(path) as trace:
             trace.hold()
-            return _result(path, trace, series)
+            found = _result(path, trace, series)
+            refusal = refusal_of(trace) if proven and not found.unusable else None
+            return found if refusal is None else found._replace(unusable=f"proves nothing: {refusal.reason}")
     except _DAMAGE as error:
         # Some errors have no text; their name is better than an empty reason.
         return Unread(str(path), str(error)[:300] or repr(error))
@@ -169,9 +191,9 @@ def _files(paths: Sequence[Path]) -> tuple[list[Path], int]:
     return list(found), references
 
 
-def _read_all(files: Sequence[Path], workers: int, series: bool) -> Iterator[GameResult | Unread]:
+def _read_all(files: Sequence[Path], workers: int, series: bool, proven: bool) -> Iterator[GameResult | Unread]:
     """One result per file, in the order of the files."""
-    read = partial(read_result, series=series)
+    read = partial(read_result, series=series, proven=proven)
     if workers <= 1:
         yield from map(read, files)
         return
@@ -213,6 +235,7 @@ def _result(path: Path, trace: Trace, series: bool) -> GameResult:
         figures=_numbers(outcome.market_outcome, rules.market_figures) if rules and outcome else (),
         potential=_number(getattr(outcome.market_outcome, rules.potential, None)) if rules and outcome else None,
         unusable=_unusable(core.market, outcome, seating),
+        game=game_of(trace),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from tradefair.cli.console import Console
 from tradefair.cli.tables import figures, names, show_table, show_text
+from tradefair.evaluation.prove.proving import NOT_ASKED, proof_said
 from tradefair.evaluation.ratings.ranking import ranking_verdict
 from tradefair.evaluation.ratings.rating import Board, Leaderboards, LeftOut
 from tradefair.evaluation.ratings.tables import board_name, board_tables
@@ -30,6 +31,8 @@ def show_leaderboards(shown: Leaderboards, *, whole: bool = False) -> None:
     _show_left_out(console, shown.left_out)
     counted = f"{shown.rated} of {shown.traces} traces rated, leaderboards: {len(shown.boards)}"
     _say(console, f"{counted}; shuffles and resamples of seed {shown.seed}")
+    if shown.proof == proof_said(asked=False):
+        _say(console, NOT_ASKED)
 
 
 def _show(console: Console, board: Board, whole: bool) -> None:

@@ -28,3 +28,14 @@ Places = Annotated[
         metavar="PATH...", parser=trace_place, help="Trace files, folders of them, or postgresql://HOST/DB[#EPISODE]."
     ),
 ]
+
+MOST_PROVEN = 200
+"""Traces that tables re-execute without being asked to."""
+
+Verify = Annotated[
+    bool | None,
+    typer.Option(
+        "--verify/--no-verify",
+        help=f"Re-execute every trace first, and leave out what proves nothing; default: up to {MOST_PROVEN} traces.",
+    ),
+]

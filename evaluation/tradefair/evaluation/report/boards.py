@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tradefair.evaluation.charts import Chart
+from tradefair.evaluation.prove.proving import NOT_ASKED, proof_said
 from tradefair.evaluation.ratings.charts import leaderboard_charts
 from tradefair.evaluation.ratings.leaderboards import leaderboards
 from tradefair.evaluation.ratings.ranking import ranking_verdict
@@ -58,7 +59,11 @@ def figure_of_boards(made: Leaderboards) -> FigurePage:
         verdict=ranking_verdict(made),
         charts=charts,
         tables=tables,
-        notes=[*notes, *(f"left out: {text}" for text in _left_out(made.left_out))],
+        notes=[
+            *notes,
+            *([NOT_ASKED] if made.proof == proof_said(asked=False) else []),
+            *(f"left out: {text}" for text in _left_out(made.left_out)),
+        ],
         method=". ".join([*method, f"Shuffles and resamples of seed {made.seed}"]) + ".",
         data=made.model_dump(mode="json"),
         command="tradefair rate",

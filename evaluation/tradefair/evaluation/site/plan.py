@@ -16,7 +16,6 @@ import orjson
 
 from tradefair.evaluation.ledger import Extent
 from tradefair.evaluation.progress import Progress
-from tradefair.evaluation.prove.verify import SOUND
 from tradefair.evaluation.reading import agent_seats, seating_in
 from tradefair.evaluation.report.build import Ledgers, episode_page
 from tradefair.evaluation.report.packing import pack_json
@@ -108,8 +107,8 @@ def _sorted_out(index: Index, since: str, progress: Progress | None) -> tuple[li
             left_out.append((row.path, "still being played"))
         elif judged is None or judged.problem is not None:
             left_out.append((row.path, row.problem or (judged.problem if judged else "") or "cannot be read"))
-        elif judged.check not in SOUND:
-            left_out.append((row.path, f"not reproduced ({judged.check}): {judged.text}"))
+        elif judged.refused:
+            left_out.append((row.path, f"{judged.refused} ({judged.check}): {judged.text}"))
         elif row.created >= since:
             # Times of files are of this machine: a copy of the folder gives the same site.
             public = row.model_copy(update={"id": judged.head[:_ID], "changed": ""})

@@ -232,7 +232,7 @@ def show_checks(checks: Sequence[Check]) -> None:
         # Of one trace, or of one that is not sound; a thousand sound ones are a table.
         if not check.sound or len(checks) == 1:
             show_text(console, f"{check.path}: {check.sentence}", style="green" if check.sound else "red")
-        for finding in check.findings:
+        for finding in (*check.findings, *check.proof.odd):
             show_text(console, f"{check.path}: {finding.message}")
     if len(checks) == 1 and checks[0].head_hash:
         head, seal, signed = _digests(checks[0])

@@ -472,9 +472,9 @@ def check(reproduced: Reproduced) -> str:
     """What re-execution says, behind the number of events."""
     events = count(reproduced.events, "event")
     match reproduced.state:
-        case "reproduced":
+        case "reproduced" | "reproduced in part":
             copied = f" ({number(reproduced.copied)} from outside the rules copied)" if reproduced.copied else ""
-            return f"{events}, reproduced{copied}"
+            return f"{events}, {reproduced.state}{copied}"
         case "up_to":
             return f"reproduced up to event {reproduced.seq or reproduced.events} of {reproduced.events}"
         case "intact":

@@ -25,7 +25,7 @@ from tradefair.evaluation.viewer.row import Row, State, changed_text, judged, li
 from tradefair.tracestore import REFERENCES
 
 # Of the table, and of what its rows mean; another one is begun anew.
-_FORMAT = 2
+_FORMAT = 3
 _TABLE = "CREATE TABLE rows (path TEXT PRIMARY KEY, stamp TEXT NOT NULL, versions TEXT NOT NULL, row BLOB NOT NULL)"
 # Folders that are remembered; a row takes one or two kilobytes.
 _MOST_FOLDERS = 64

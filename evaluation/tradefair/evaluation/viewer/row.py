@@ -21,6 +21,7 @@ from tradefair.contract.kernel.players import Seating
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
 from tradefair.evaluation.judge.evaluate import Evaluation, evaluate_file
 from tradefair.evaluation.origins import is_foreign, origin_of
+from tradefair.evaluation.prove.proving import rated_seats
 from tradefair.evaluation.prove.verify import Check, verify_file
 from tradefair.evaluation.reading import agent_seats, seating_in
 from tradefair.evaluation.record import Record
@@ -45,8 +46,8 @@ class Judged(Record):
     `better` is its distance to `reference`, the best one that knows no hidden facts, positive where the seat did
     better. `raised` counts findings of the seats under test, `others` those of no such seat; `modes` names the former.
     `cost_usd_micro` in millionths of a US dollar: null where it is not known, 0 without a model. `check` is what verify
-    concluded of all `checked` events, `text` the verdict's. `problem` says why there is no outcome. `tools` are those
-    that a foreign run called; its findings are those of all its seats.
+    concluded of all `checked` events, `refused` why tables do not count it, `text` the verdict's. `problem` says why
+    there is no outcome. `tools` are those that a foreign run called; its findings are those of all its seats.
     """
 
     score: float | None = None
@@ -64,6 +65,7 @@ class Judged(Record):
     cost_usd_micro: int | None = None
     check: str
     checked: int = 0
+    refused: str = ""
     head: str = ""
     status: str = ""
     text: str = ""
@@ -141,6 +143,9 @@ def judged(place: str | Path, check: Check | None = None, foreign: Evaluator | N
     check = check or verify_file(place)
     seen: dict[str, Any] = {"check": check.verdict, "checked": check.events, "head": check.head_hash or ""}
     try:
+        with open_trace(place) as trace:
+            refusal = check.proof.proves(rated_seats(trace.seating()), imports=True)
+        seen["refused"] = refusal.reason if refusal else ""
         evaluation = evaluate_file(place, foreign=foreign)
         verdict = verdict_of_file(place, evaluation=evaluation, check=check)
     except _DAMAGE as error:

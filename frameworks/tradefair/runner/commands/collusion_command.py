@@ -13,6 +13,7 @@ from tradefair import tracestore
 from tradefair.cli.terminal import print_json, say
 from tradefair.contract.errors import TraceError
 from tradefair.evaluation.progress import show_progress
+from tradefair.evaluation.read.places import Verify
 from tradefair.evaluation.report.outputs import Output, command_line, write
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def collusion(
     probe: Annotated[
         bool, typer.Option("--probe", help="Play one deviation per firm and episode: whether it is punished.")
     ] = False,
+    verify: Verify = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     output: Output = None,
 ) -> int:
@@ -62,9 +64,12 @@ def collusion(
         raise typer.BadParameter("--references names games that were played; --play-references plays them here")
     # Evaluators take a while to import: --help does without.
     from tradefair.evaluation.collusion import CollusionAsked
+    from tradefair.evaluation.prove.proving import counted, proof_asked
     from tradefair.runner.ledger.probe import PlayedAgain
 
-    files = _own(traces)
+    named = _own(traces)
+    sound = counted(named, proven=proof_asked(verify, named))
+    files = [Path(file) for file in sound.kept]
     market, measures = _measures(files)
     given = {
         "--against": bool(silent),
@@ -90,9 +95,11 @@ def collusion(
         )
     )
     if as_json:
-        print_json(found.report.model_dump(mode="json"))
+        print_json({**found.report.model_dump(mode="json"), **sound.to_json()})
     else:
         found.show()
+        for note in sound.notes:
+            say(note)
     if output is not None:
         options = [
             *(["--by", by.value] if by else []),
@@ -102,7 +109,7 @@ def collusion(
         page = found.page(command_line("lab", "collusion", *traces, *options))
         say(f"{output}: {write(page, output)}")
     # Traces that were left out change what was measured: a script should notice.
-    return 1 if found.findings else 0
+    return 1 if found.findings or sound.left_out else 0
 
 
 def _measures(files: Sequence[Path]) -> tuple[str, CollusionMeasures]:

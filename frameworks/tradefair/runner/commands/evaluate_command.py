@@ -9,13 +9,14 @@ import typer
 
 from tradefair.evaluation.commands.audit_commands import AsJson
 from tradefair.evaluation.ledger import LEDGER_HELP, Extent
-from tradefair.evaluation.read.places import Places
+from tradefair.evaluation.read.places import Places, Verify
 from tradefair.evaluation.report.outputs import ending
 
 
 def evaluate(
     paths: Places,
     as_json: AsJson = False,
+    verify: Verify = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", callback=ending(".json"), help="Write the JSON to this file.")
     ] = None,
@@ -38,8 +39,8 @@ def evaluate(
     """How agents did, and what went wrong: a verdict, and the seats under test beside their references.
 
     With --all every figure of seats and market, and failure modes with the events that prove them. What turns lost is
-    told by a ledger (docs/explanation/ledger.md). Exit code 1 when a trace cannot be read, leaves findings, or shows an
-    agent that never acted.
+    told by a ledger (docs/explanation/ledger.md). Of several traces a game counts once, and what proves nothing is left
+    out. Exit code 1 when a trace cannot be read or is left out, leaves findings, or shows an agent that never acted.
     """
     if against is not None and ledger is Extent.OFF:
         raise typer.BadParameter("says whom a ledger is against, and --ledger off makes none", param_hint="--against")
@@ -49,6 +50,7 @@ def evaluate(
     print_evaluation(
         paths,
         as_json=as_json,
+        verify=verify,
         output=output,
         references=references,
         whole=whole,

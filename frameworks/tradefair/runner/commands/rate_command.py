@@ -8,7 +8,7 @@ import typer
 
 from tradefair import tracestore
 from tradefair.cli.terminal import json_bytes, print_bytes, say, tell
-from tradefair.evaluation.read.places import Places
+from tradefair.evaluation.read.places import Places, Verify
 from tradefair.evaluation.report.outputs import Output, only_chart, write
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ def rate(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Fixes shuffles and resamples; the same seed, the same numbers.")] = 0,
+    verify: Verify = None,
     whole: Annotated[bool, typer.Option("--all", help="Every label, what stands next to it, how it was made.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the leaderboards as JSON.")] = False,
     output: Output = None,
@@ -45,8 +46,8 @@ def rate(
     Episodes of one seed are one block; the 95 % interval is over seeds, from a market's least number of seeds on.
 
     Leaderboards: one per market, scenario, shape, rules and evaluator, never mixed; with uncertainty, game counts and
-    how they were made. Unfinished and broken episodes are left out and counted. Exit code 1 when a trace cannot be read
-    or nothing can be rated.
+    how they were made. A game counts once. Unfinished episodes, copies and traces that prove nothing are left out and
+    counted. Exit code 1 when a trace cannot be read or nothing can be rated.
     """
     _refuse_chart(chart, output)
     if by == "headline":
@@ -55,7 +56,7 @@ def rate(
         # Imported here: what replays takes long to import.
         from tradefair.runner.ledger.headlines import print_headlines
 
-        print_headlines(paths, as_json=as_json)
+        print_headlines(paths, as_json=as_json, verify=verify)
         return 0
     if any(map(tracestore.is_store, paths)):
         raise typer.BadParameter("leaderboards are of files: tradefair export writes those of a store")
@@ -65,7 +66,7 @@ def rate(
     from tradefair.runner.sweep.tournament import rated
 
     # A terminal shows no charts: what they read is left in the files.
-    made = rated(paths, score, seed, charts=as_json or output is not None)
+    made = rated(paths, score, seed, charts=as_json or output is not None, proven=verify)
     page = figure_of_boards(made) if chart is None else only_chart(figure_of_boards(made), chart)
     if output is not None:
         say(f"{output}: {write(page, output)}")

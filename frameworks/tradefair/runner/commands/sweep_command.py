@@ -8,6 +8,7 @@ import typer
 
 from tradefair.cli.options_file import configured
 from tradefair.cli.terminal import print_json, say
+from tradefair.evaluation.read.places import Verify
 from tradefair.evaluation.report.outputs import Output, write
 from tradefair.runner.sweep.flags import AsJson, How, PlanName
 
@@ -36,6 +37,7 @@ def sweep_plan(
     group: Annotated[
         int | None, typer.Option(min=2, max=64, help="Of --luck: episodes on each seed, by other draws; default 4.")
     ] = None,
+    verify: Verify = None,
     as_json: AsJson = False,
     output: Output = None,
 ) -> int:
@@ -57,13 +59,13 @@ def sweep_plan(
         from tradefair.runner.play.summary import show
         from tradefair.runner.sweep.luck import luck_of, play_luck
 
-        return show(play_luck(luck_of(plan, luck, seat, how.seeds, group or 4), how), json=as_json)
+        return show(play_luck(luck_of(plan, luck, seat, how.seeds, group or 4), how, verify), json=as_json)
     from tradefair.runner.sweep.lines import print_sweep
     from tradefair.runner.sweep.of_plan import play_plan
 
     done = play_plan(plan, how)
     if rank:
-        return _ranked(done, as_json, output)
+        return _ranked(done, as_json, output, verify)
     if as_json:
         print_json(done.to_json())
     else:
@@ -76,13 +78,13 @@ def sweep_plan(
     return done.exit_code
 
 
-def _ranked(done: Sweep, as_json: bool, output: Path | None) -> int:
+def _ranked(done: Sweep, as_json: bool, output: Path | None, verify: bool | None) -> int:
     """The leaderboards of what was played, and the exit code."""
     # Rating is needed only after everything has been played.
     from tradefair.runner.play.summary import show
     from tradefair.runner.sweep.tournament import Tournament, rated
 
-    found = Tournament(done, rated([done.folder], None, 0, charts=as_json or output is not None))
+    found = Tournament(done, rated([done.folder], None, 0, charts=as_json or output is not None, proven=verify))
     if output is not None:
         say(f"{output}: {write(found.figure, output)}")
     return show(found, json=as_json)

@@ -128,7 +128,7 @@ def report_fork(forked: Forked) -> ForkReport:
         divergence=_divergence(forked),
         remarks=list(forked.remarks),
         # A report is made of unsound arms too, so that a reader sees which; the command's exit code is 1 then.
-        unsound=[f"{verdict.path}: {verdict.sentence}" for verdict in verdicts if not verdict.sound],
+        unsound=[f"{verdict.path}: {verdict.sentence}" for verdict in verdicts if verdict.proof.rules != "reproduced"],
         reconciled=_reconciled(forked, effects),
         verdict=_verdict(forked, effects),
     )

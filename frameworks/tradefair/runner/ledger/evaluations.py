@@ -16,6 +16,7 @@ from tradefair.evaluation.judge.population import Populations
 from tradefair.evaluation.ledger import Extent
 from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.progress import show_progress
+from tradefair.evaluation.prove.proving import ONCE_MORE, Counted, counted, proof_asked
 from tradefair.evaluation.read.whole_files import write_whole
 from tradefair.evaluation.report.runs import asked_of
 from tradefair.evaluation.verdict import terminal
@@ -36,6 +37,7 @@ def print_evaluation(
     paths: Sequence[str],
     *,
     as_json: bool,
+    verify: bool | None,
     output: Path | None,
     references: Path | None,
     whole: bool,
@@ -51,7 +53,10 @@ def print_evaluation(
     populations = Populations([references] if references else [])
     foreign = asked_of(of).map
     evaluations: list[Evaluation] = []
-    places = [place for path in paths for place in traces_of(path)]
+    named = [place for path in paths for place in traces_of(path)]
+    # Of one trace everything is shown, whatever it proves.
+    of_all = counted(named, proven=len(named) > 1 and proof_asked(verify, named), once=len(named) > 1)
+    places = of_all.kept
     extent = Extent.of(ledger, len(places))
     for place in places:
         evaluation = evaluate_file(place, populations, foreign)
@@ -61,7 +66,7 @@ def print_evaluation(
     judged = list(_judged(places, evaluations))
     verdicts = [verdict for verdict, _ in judged]
     traces = [evaluation.to_json() for evaluation in evaluations]
-    content = {"verdict": verdict_of_series(verdicts).to_json(), "traces": traces}
+    content = {"verdict": verdict_of_series(verdicts).to_json(), "traces": traces, **of_all.to_json()}
     # -o and --json can be given together; the text is for those who ask for neither.
     if output is not None:
         written = write_whole(output, [orjson.dumps(content, option=orjson.OPT_INDENT_2), b"\n"])
@@ -70,9 +75,11 @@ def print_evaluation(
         print_json(content)
     elif output is None:
         _print(judged, whole)
+        for note in of_all.notes * (len(named) > 1):
+            tell(note)
     if foreign is not None and not any(verdict.foreign for verdict in verdicts):
         say("--map: none of these traces was imported or recorded; markets have maps of their own")
-    complaint = _complaint(evaluations, verdicts)
+    complaint = _complaint(evaluations, verdicts, of_all)
     if complaint:
         say(f"exit code 1: {complaint}")
     finish(not complaint)
@@ -131,15 +138,16 @@ def _with_ledgers(
     return with_ledgers(place, evaluation, extent=extent, episodes=episodes, against=against, progress=show_progress)
 
 
-def _complaint(evaluations: Sequence[Evaluation], verdicts: Sequence[Verdict]) -> str:
+def _complaint(evaluations: Sequence[Evaluation], verdicts: Sequence[Verdict], of_all: Counted) -> str:
     """Why the exit code is 1; "" when it is 0. A failure mode that was found is a result, not a complaint."""
     # A script does nothing by design.
     idle = sum(verdict.status == "idle" and verdict.exit_code > 0 for verdict in verdicts)
     said = f"in {idle} of {len(verdicts)} the agent never acted" if idle else ""
     unread = [evaluation.path for evaluation in evaluations if evaluation.outcome is None]
     unusable = [item.path for item in evaluations if item.outcome is not None and item.outcome.findings]
-    # Both lead to exit code 1, and scripts need to know which of the two it was.
-    parts = (("cannot be evaluated", unread), ("unusable in part, see --all", unusable))
+    unproven = [str(place) for reason, of in of_all.left_out.items() if reason != ONCE_MORE for place in of]
+    # Each leads to exit code 1, and scripts need to know which it was.
+    parts = (("cannot be evaluated", unread), ("unusable in part, see --all", unusable), ("left out", unproven))
     listed = [f"{len(paths)} of {len(evaluations)} {what}: {_some(paths)}" for what, paths in parts if paths]
     return "; ".join(filter(None, [*listed, said]))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from statistics import fmean
@@ -16,9 +17,11 @@ from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.headline import Block, Headline, HeadlineFigure, headline_of
 from tradefair.evaluation.modes.base_rates import as_shipped
 from tradefair.evaluation.progress import show_progress, watched
+from tradefair.evaluation.prove.proving import NOT_ASKED, ONCE_MORE, game_of, proof_asked, proof_said, refusal_of
+from tradefair.evaluation.reading import agent_seats
 from tradefair.evaluation.table import number_text
 from tradefair.runner.ledger.replays import NotReplayed, Replays
-from tradefair.tracestore import REFERENCES, StorePlace
+from tradefair.tracestore import REFERENCES, StorePlace, open_trace
 
 
 class _Run(NamedTuple):
@@ -30,24 +33,40 @@ class _Run(NamedTuple):
     block: Block
 
 
-def print_headlines(paths: Iterable[str], *, as_json: bool) -> None:
-    """Print the headline of each agent in these traces. Raises typer.Exit(1) where a trace could not be used."""
+def print_headlines(paths: Iterable[str], *, as_json: bool, verify: bool | None = None) -> None:
+    """Print the headline of each agent in these traces, one per game. Raises typer.Exit(1) where one cannot be used.
+
+    `verify` re-executes each trace first: it must prove what its agents earned against the rivals that it names.
+    """
     places = [place for path in paths for place in traces_of(path)]
     # References next to runs are what runs are compared with, and no runs themselves.
     chosen = [place for place in places if f"/{REFERENCES}/" not in str(place)]
+    proven = proof_asked(verify, chosen)
     runs: list[_Run] = []
     problems: list[str] = []
+    games: Counter[tuple[str, str]] = Counter()
     for place in watched(chosen, show_progress, lambda place: f"references of {_shown(place)}"):
         try:
-            runs.append(_run(Replays(place)))
+            with open_trace(place) as trace:
+                trace.hold()
+                refusal = refusal_of(trace, agent_seats(trace.seating())) if proven else None
+                if refusal is not None:
+                    raise TraceError(f"left out, {refusal.reason}: {refusal.sentence}")
+                game = game_of(trace)
+                run = _run(Replays(place))
+            games[game, run.label] += 1
+            runs += [run] if games[game, run.label] == 1 else []
         except (TraceError, NotReplayed, ScenarioError) as problem:
             problems.append(f"{_shown(place)}: {problem}")
+    copies = games.total() - len(runs)
     boards = {(market, label): _figure(market, label, runs) for market, label in _boards(runs)}
     if as_json:
         rows = [{"market": market, "label": label, **figure.model_dump()} for (market, label), figure in boards.items()]
-        print_json({"headlines": rows, "problems": problems})
+        print_json({"headlines": rows, "problems": problems, "proof": proof_said(proven), "copies": copies})
     else:
         _show(boards)
+        for note in filter(None, [f"left out: {copies} ({ONCE_MORE})" * bool(copies), NOT_ASKED * (not proven)]):
+            say(note)
     for problem in problems:
         say(problem)
     finish(not problems)

@@ -12,7 +12,7 @@ from tradefair.catalog import market_type
 from tradefair.contract import HarnessFailure, MarketType, Scenario, SeatId, TraceError
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.kernel.event import ManifestCore
-from tradefair.contract.kernel.players import Player, Seating, shown_label
+from tradefair.contract.kernel.players import Player, Seating, outside_label
 from tradefair.frameworks.base import SeatReport
 from tradefair.frameworks.models.recording import write_recording
 from tradefair.host.episode.episode import Episode
@@ -180,7 +180,7 @@ def _taking_over(seating: Seating, spec: AgentSpec) -> Seating | None:
     taken = [seat for seat in seating.agents if seating.players[seat].agent != record]
     if not taken:
         return None
-    player = Player(label=shown_label(spec.label), agent=record)
+    player = Player(label=outside_label(spec.label), agent=record)
     return Seating(
         players=dict.fromkeys(taken, player),
         policy_key=seating.policy_key,

@@ -20,6 +20,7 @@ from tradefair.contract.scenario import checked_content, parse_override
 from tradefair.evaluation.judge.evaluate import evaluate
 from tradefair.evaluation.judge.reward import Reward, reward_of
 from tradefair.evaluation.progress import show_progress, watched
+from tradefair.evaluation.prove.proving import Counted, counted, proof_asked
 from tradefair.evaluation.statistics import mean_sd
 from tradefair.evaluation.statistics.luck import GROUPS, MIN_GAMES, MIN_SEEDS, LuckShare, luck_share
 from tradefair.evaluation.table import number_text
@@ -73,6 +74,7 @@ class Luck(NamedTuple):
     failed: int
     unscored: int
     sweep: Sweep
+    counted: Counted
 
     @property
     def exit_code(self) -> int:
@@ -82,12 +84,13 @@ class Luck(NamedTuple):
     def to_json(self) -> dict[str, Any]:
         """Plain data: the share, and what it leaves of the variance by size of group."""
         reward, share = self.reward, self.share
-        return self._asdict() | {
+        return {name: value for name, value in self._asdict().items() if name != "counted"} | {
             "reward": reward and {name: getattr(reward, name) for name in ("metric", "unit", "higher_is_better")},
             "share": share and share._asdict(),
             "left": {str(group): share.left(group) for group in GROUPS} if share else {},
             "recommended": share and share.recommended,
             "sweep": self.sweep.to_json(),
+            **self.counted.to_json(),
         }
 
     def print_tables(self, *, whole: bool) -> None:
@@ -114,6 +117,7 @@ class Luck(NamedTuple):
             first, *more = (f"{group}: {self.share.left(group):.2f}" for group in _SHOWN)
             groups = " · ".join([f"group of {first} of the variance is left", *more])
             yield f"{groups}        recommended group: {self.share.recommended or f'none up to {GROUPS[-1]}'}"
+        yield from self.counted.notes
         if self.seeds < ENOUGH_SEEDS:
             yield f"fewer than {ENOUGH_SEEDS} seeds: the interval is wide, play more"
         if self.failed or self.unscored:
@@ -136,8 +140,11 @@ def luck_of(scenario: str, agent: str, seat: SeatId | None, seeds: int | None, g
     return LuckSpec(scenario, checked_content(AgentEntry, named, source="--luck"), seat, count, group)
 
 
-def play_luck(spec: LuckSpec, how: How) -> Luck:
-    """Play what the folder does not hold yet, and measure. Raises as `sweep`, before it for what cannot be played."""
+def play_luck(spec: LuckSpec, how: How, verify: bool | None = None) -> Luck:
+    """Play what the folder does not hold yet, and measure. Raises as `sweep`, before it for what cannot be played.
+
+    `verify`: episodes are re-executed first (None: where that takes a minute at most), and count if they prove it.
+    """
     use_data(how.data)
     point = dict(map(parse_override, how.overrides or []))
     seat = spec.seat or first_seat(variant_of(spec.scenario, None, point), spec.agent.spec)
@@ -152,6 +159,10 @@ def play_luck(spec: LuckSpec, how: How) -> Luck:
     done = play_loaded(SourcedPlan(plan, None), replace(how, out=how.out or Path("runs") / file_name(name)[:160]))
     with SweepTable(done.folder) as table:
         played = [(seed, done.folder / path) for _, seed, _, path, state in table.states() if state == "done"]
+    paths = [path for _, path in played]
+    # Replicas of a policy that never draws are one game, and that is what is measured.
+    kept = counted(paths, proven=proof_asked(verify, paths), once=False)
+    played = [item for item in played if item[1] in kept.kept]
     rewards: dict[int, list[float]] = defaultdict(list)
     kind: Reward | None = None
     for seed, path in watched(played, show_progress, lambda item: item[1].name):
@@ -172,4 +183,5 @@ def play_luck(spec: LuckSpec, how: How) -> Luck:
         done.counts.failed,
         len(played) - len(every),
         done,
+        kept,
     )

@@ -15,9 +15,11 @@ from tradefair.runner.sweep.lines import print_sweep
 from tradefair.runner.sweep.sweep import Sweep
 
 
-def rated(paths: Sequence[str | Path], score: str | None, seed: int, *, charts: bool) -> Leaderboards:
+def rated(
+    paths: Sequence[str | Path], score: str | None, seed: int, *, charts: bool, proven: bool | None = None
+) -> Leaderboards:
     """The leaderboards of traces; `charts` reads also what only a page shows. Raises TraceError."""
-    results = read_results(paths, progress=show_progress, series=charts)
+    results = read_results(paths, progress=show_progress, series=charts, proven=proven)
     return leaderboards(results, seed=seed, score=score, progress=show_progress)
 
 

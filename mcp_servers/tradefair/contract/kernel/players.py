@@ -6,6 +6,7 @@ outside player is called stays the word of whoever ran the episode.
 
 from __future__ import annotations
 
+import unicodedata
 import weakref
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -86,8 +87,8 @@ class Player(BaseModel):
     """Who plays one seat.
 
     `label` is shown in tables (`react/openai:gpt-5`, `policy:zip`). `policy` is the spelling of a scripted policy; None
-    where decisions come from outside. No label calls it another policy. `late` seats are asked after the others, as an
-    agent would be; `privileged` ones know hidden truth.
+    where decisions come from outside. A label that begins with `policy:`, however it is written, is that of the policy
+    that plays. `late` seats are asked after the others, as an agent would be; `privileged` ones know hidden truth.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -100,9 +101,9 @@ class Player(BaseModel):
 
     @model_validator(mode="after")
     def _named_after_it(self) -> Self:
-        own = f"policy:{self.policy}"
-        if self.policy is not None and self.label.startswith("policy:") and self.label != shown_label(own):
-            raise ValueError(f"the label {self.label!r} names another policy than {own}")
+        own = "no policy" if self.policy is None else shown_label(f"policy:{self.policy}")
+        if _names_policy(self.label) and self.label != own:
+            raise ValueError(f"the label {self.label!r} names another policy than {own}: choose another label")
         return self
 
 
@@ -143,7 +144,7 @@ class Seating(BaseModel):
 
     def relabelled(self, labels: Mapping[SeatId, str]) -> Seating:
         """The change after which the players of these seats are called otherwise."""
-        named = {seat: {"label": shown_label(label)} for seat, label in labels.items()}
+        named = {seat: {"label": outside_label(label)} for seat, label in labels.items()}
         players = {seat: self.players[seat].model_copy(update=shown) for seat, shown in named.items()}
         return self.model_copy(update={"players": players, "compared": (), "commitment": None, "origin": None})
 
@@ -213,6 +214,17 @@ class Seating(BaseModel):
 def shown_label(text: str) -> str:
     """A label as tables may show it: on one line, without what a terminal obeys, at most `MAX_LABEL` characters."""
     return clean_line(text)[:MAX_LABEL]
+
+
+def outside_label(text: str) -> str:
+    """As `shown_label`, in brackets where it would name a policy: such labels are of seats that this policy plays."""
+    label = shown_label(text)
+    return f"({label[: MAX_LABEL - 2]})" if _names_policy(label) else label
+
+
+def _names_policy(label: str) -> bool:
+    # Wide letters, capitals and spaces look the same in a table.
+    return "".join(unicodedata.normalize("NFKC", label).casefold().split()).startswith("policy:")
 
 
 def seats_of(kind: MarketType, scenario: Scenario) -> Mapping[SeatId, SeatSpec]:

@@ -24,6 +24,7 @@ from tradefair.contract.kernel.players import (
     AgentRecord,
     Player,
     Seating,
+    outside_label,
     policy_spec,
     seat_policy,
     seat_roles,
@@ -405,7 +406,7 @@ def seating_of(
         inside = None if who == AGENT else who.strip().removeprefix("policy:")
         label = named.get(seat, AGENT if inside is None else f"policy:{inside}")
         return Player(
-            label=shown_label(label),
+            label=outside_label(label) if inside is None else shown_label(label),
             policy=inside,
             late=seat in plan.late,
             privileged=inside is not None and policy_spec(kind, inside, role).knows_hidden(scenario),

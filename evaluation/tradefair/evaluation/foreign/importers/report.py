@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tradefair.contract import SeatId
-from tradefair.contract.kernel.players import Player, Seating, shown_label
+from tradefair.contract.kernel.players import Player, Seating, outside_label
 from tradefair.tracestore import WRITTEN_BY
 from tradefair.trading.game_log import MAX_FINDINGS, Finding
 
@@ -143,5 +143,5 @@ def _shown(value: object) -> str:
 
 def imported_seating(seats: Iterable[SeatId], labels: Mapping[SeatId, str], origin: Mapping[str, Any]) -> Seating:
     """Who played a foreign log, as it says itself, and where it came from; seats without a label keep their ids."""
-    players = {seat: Player(label=shown_label(labels.get(seat, seat))) for seat in seats}
+    players = {seat: Player(label=outside_label(labels.get(seat, seat))) for seat in seats}
     return Seating(players=players, written_by=WRITTEN_BY, origin={"imported_from": dict(origin)})

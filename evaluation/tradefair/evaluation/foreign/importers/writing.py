@@ -15,7 +15,7 @@ from tradefair.contract.chain import digest
 from tradefair.contract.foreign import IMPORTED, ForeignEvents, Stored, foreign_core
 from tradefair.contract.kernel.core import Record
 from tradefair.contract.kernel.event import ManifestCore
-from tradefair.contract.kernel.players import Player, Seating, shown_label
+from tradefair.contract.kernel.players import Player, Seating, outside_label
 from tradefair.evaluation.foreign.importers.foreign import note_of, seat_ids
 from tradefair.evaluation.foreign.importers.items import EVERYBODY, Odd
 from tradefair.evaluation.foreign.importers.spool import ANSWER, CALL, ROUND, Row, Run, Spool
@@ -81,7 +81,8 @@ def write_run(
     }
     core = ManifestCore.model_validate(foreign_core(name, IMPORTED, roles))
     players = {
-        ids[seat]: Player(label=shown_label(known.get("agent") or seat or "agent")) for seat, known in run.seats.items()
+        ids[seat]: Player(label=outside_label(known.get("agent") or seat or "agent"))
+        for seat, known in run.seats.items()
     }
     origin = {key: source[key] for key in ("format", "file", "blake2b")}
     seating = Seating(players=players, written_by=WRITTEN_BY, origin={"imported_from": origin})

@@ -1,0 +1,147 @@
+"""Forged traces of a game that was won against a weaker rival: no table counts one, and honest traces all count."""
+
+from __future__ import annotations
+
+import shutil
+import tomllib
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.test_audit_commands import Shell
+from tests.cli.test_audit_commands import shell as shell
+from tests.corpus.forge import Forge
+from tests.evaluation.arena.conftest import arena_of
+from tests.evaluation.ratings.playing import play_seats
+
+from tradefair.contract import TraceError
+from tradefair.contract.errors import INTERNAL_ERROR
+from tradefair.evaluation.arena.check import pack
+from tradefair.evaluation.prove.verify import verify_file
+from tradefair.tracestore import WRITTEN_BY
+
+SCENARIO, AGENT, RIVAL = "bargaining/pact", "B1", "S1"
+POLICIES = {"strong": "linear_concession", "weak": "truthful"}
+_STRONG = {"policy": POLICIES["strong"], "label": f"policy:{POLICIES['strong']}"}
+_IN_THE_SENTENCE = ("origin_unknown", "changed_hands", "values_untrue")
+FORGED: Mapping[str, Mapping[str, Any]] = tomllib.loads(Path(__file__).with_name("forged_games.toml").read_text())
+
+
+def forged(path: Path, target: Path, case: Mapping[str, Any]) -> Path:
+    """The game with what forged_games.toml says of a case."""
+    forge = Forge.load(path)
+    seating: dict[str, Any] = forge.event(1)["seating"]
+    start = dict(case.get("start", {}))
+    fields = {RIVAL: _STRONG if case.get("strong") else {}}
+    for seat, more in start.pop("players", {}).items():
+        fields[seat] = {**fields.get(seat, {}), **more}
+    players = {seat: _player(player, fields.get(seat, {})) for seat, player in seating["players"].items()}
+    seating |= {"written_by": WRITTEN_BY, **start, "players": players}
+    forge.change(1, seating=seating)
+    for change in case.get("seated", ()):
+        _seat(forge, seating, **change)
+    if "failed" in case:
+        error = dict(zip(("code", "message", "hint", "retryable"), INTERNAL_ERROR, strict=True))
+        nothing = dict.fromkeys(("result", "result_ref", "result_digest", "result_size", "refs"))
+        forge.change(forge.seq_of(case["failed"], seat=RIVAL, kind="read"), status="failed", error=error, **nothing)
+    for place, row in case.get("side", {}).items():
+        forge.side[int(place) - 1] |= row
+    forge.about |= case.get("about", {})
+    forge.notes += [(seat, record.encode()) for seat, record in case.get("notes", ())]
+    return forge.save(target)
+
+
+def _player(player: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    made = {**player, **fields}
+    # TOML has no null: "" names no policy.
+    return {**made, "policy": made["policy"] or None}
+
+
+def _seat(forge: Forge, first: Mapping[str, Any], at: int, seat: str = RIVAL, **said: Any) -> None:
+    place = at if at > 0 else [number for number, event in forge.events() if event["event"] == "tool_called"][at]
+    fields = _STRONG if said.pop("strong", False) else said.pop("player", {})
+    seating: dict[str, Any] = {
+        **first,
+        "players": {seat: _player(first["players"][seat], fields)},
+        "compared": [],
+        "origin": None,
+        **said,
+    }
+    head = {name: forge.event(place)[name] for name in ("round", "phase", "revision")}
+    forge.insert(place, {"seq": 0, "event": "seated", **head, "seat": None, "seating": seating})
+
+
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The agent against either rival, by the name of that."""
+    folder = tmp_path_factory.mktemp("honest")
+    for name, rival in POLICIES.items():
+        play_seats(folder / f"{name}.trace", SCENARIO, {AGENT: "shade_5", RIVAL: rival}, 1, compared=[AGENT])
+    return {name: folder / f"{name}.trace" for name in POLICIES}
+
+
+@pytest.fixture(scope="module")
+def cheats(honest: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The forgeries, by name."""
+    folder = tmp_path_factory.mktemp("cheats")
+    return {name: forged(honest[case["played"]], folder / f"{name}.trace", case) for name, case in FORGED.items()}
+
+
+@pytest.mark.many
+@pytest.mark.parametrize("name", FORGED)
+def test_a_forged_trace_proves_nothing_and_the_refusal_has_its_name(name: str, cheats: dict[str, Path]) -> None:
+    check = verify_file(cheats[name])
+    refusal = check.proof.proves([AGENT])
+    assert refusal is not None
+    assert refusal.code == FORGED[name]["code"], (check.sentence, refusal)
+    # The word says it too where a policy is named that did not play so; else the sentence does.
+    assert check.verdict != "reproduced" or refusal.code in _IN_THE_SENTENCE, check.sentence
+
+
+@pytest.mark.many
+def test_no_table_counts_a_forged_trace(cheats: dict[str, Path], honest: dict[str, Path], shell: Shell) -> None:
+    folder, every = next(iter(cheats.values())).parent, len(FORGED)
+    boards = shell.json("rate", folder, code=1)
+    left_out = sum(left["count"] for left in boards["left_out"])
+    assert (boards["rated"], boards["proof"], left_out) == (0, "re-executed", every)
+    headlines = shell.json("rate", folder, "--by", "headline", code=1)
+    assert (headlines["headlines"], len(headlines["problems"])) == ([], every)
+    evaluated = shell.json("evaluate", folder, code=1)
+    assert (evaluated["traces"], sum(map(len, evaluated["left_out"].values()))) == ([], every)
+    assert "no trace here can be read" in shell.error(["compare", honest["strong"], folder, "--seat", AGENT], 1)
+    arena = arena_of(honest["strong"], seeds=(1,))
+    for path in cheats.values():
+        alone = path.parent / "alone" / path.stem
+        alone.mkdir(parents=True)
+        shutil.copy(path, alone)
+        # One that does not say who plays is no entry at all.
+        with suppress(TraceError):
+            assert not pack(alone, arena, alone / "entry.tfb").accepted, path
+
+
+@pytest.mark.many
+def test_a_game_counts_once_however_often_it_lies_there(honest: dict[str, Path], shell: Shell, tmp_path: Path) -> None:
+    for number in range(12):
+        forged(honest["strong"], tmp_path / f"{number}.trace", {"start": {"agent_key": number}})
+    boards = shell.json("rate", tmp_path)
+    assert (boards["rated"], boards["left_out"][0]["count"]) == (1, 11)
+    assert [len(shell.json("evaluate", tmp_path)[key]) for key in ("traces", "left_out")] == [1, 1]
+    headlines = shell.json("rate", tmp_path, "--by", "headline")
+    assert (headlines["headlines"][0]["seeds"], headlines["copies"]) == (1, 11)
+    compared = shell.json("compare", honest["strong"], tmp_path, "--seat", AGENT)
+    assert [len(pair["b"]) for pair in compared["pairs"]] == [1]
+    unasked = shell.json("rate", tmp_path, "--no-verify")
+    assert (unasked["rated"], unasked["proof"]) == (1, "not asked")
+    assert b"these figures are what the files say" in shell.out("rate", tmp_path, "--no-verify")
+
+
+@pytest.mark.parametrize(
+    "case", [{}, {"start": {"written_by": "tradefair 9.9.9"}}, {"seated": [{"at": 6, "origin": {"resumed": True}}]}]
+)
+def test_an_honest_game_of_another_release_or_one_that_was_resumed_is_proven(
+    case: dict[str, Any], honest: dict[str, Path], tmp_path: Path
+) -> None:
+    check = verify_file(forged(honest["strong"], tmp_path / "a.trace", case))
+    assert (check.verdict, check.proof.proves([AGENT])) == ("reproduced", None), check.sentence
