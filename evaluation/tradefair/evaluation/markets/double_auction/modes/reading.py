@@ -20,7 +20,8 @@ from tradefair.evaluation.markets.double_auction.modes.play import (
     SeatRound,
     Sent,
 )
-from tradefair.evaluation.modes.calls import answer_of, listed, mapped
+from tradefair.evaluation.modes.calls import listed, mapped
+from tradefair.evaluation.read.rounds import answer_of
 from tradefair.evaluation.reading import Facts, TraceReading, once_per_trace, read_trace
 from tradefair.tracestore import Trace
 
