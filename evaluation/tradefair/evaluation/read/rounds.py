@@ -47,9 +47,10 @@ class Closed(NamedTuple, Generic[F]):
 
 @dataclass(frozen=True)
 class Rounds(Generic[S, F]):
-    """A read trace. `scenario` is null where `problem` says in a sentence why; no round is then closed.
+    """A read trace. `scenario` is null where `problem` says in a sentence why.
 
-    `did` holds, by (seat, round), what the seat did in the order of events.
+    `did` holds, by (seat, round), what the seat did in the order of events, `phases` by (round, phase) the event that
+    first closed it; the last phase of a round closes with the round and is not in it.
     """
 
     reading: TraceReading
@@ -57,6 +58,7 @@ class Rounds(Generic[S, F]):
     problem: str | None
     closed: list[Closed[F]]
     did: Mapping[tuple[SeatId, int], list[Did]]
+    phases: Mapping[tuple[int, str], int]
 
     def acted(self, seat: SeatId, number: int, tool: str) -> int | None:
         """The event of the first accepted call of a tool in a round: rules accept no second, a forged trace might."""
@@ -85,9 +87,13 @@ class Rounds(Generic[S, F]):
 def read_rounds(trace: Trace, scenario_type: type[S], facts_type: type[F], tools: Sequence[str]) -> Rounds[S, F]:
     """Read an opened trace in one pass; `tools` are those whose calls are kept. Raises nothing for what it holds."""
     did: dict[tuple[SeatId, int], list[Did]] = {}
+    phases: dict[tuple[int, str], int] = {}
 
     def watch(seq: int, event: Mapping[str, Any]) -> None:
-        kind, tool = event["event"], event.get("tool")
+        kind, tool, number = event["event"], event.get("tool"), event.get("round")
+        # An exact type: to Python True is the number 1.
+        if type(number) is not int:
+            return
         # Lists of tools are short; a set could not look for what an edited trace may name a tool.
         if kind == "tool_called" and tool in tools:
             accepted = event["status"] == "ok"
@@ -96,19 +102,20 @@ def read_rounds(trace: Trace, scenario_type: type[S], facts_type: type[F], tools
         elif kind == "seat_lapsed":
             row = Did(seq, None, True, {}, None)
         else:
+            if kind == "phase_closed" and isinstance(phase := event.get("phase"), str):
+                phases.setdefault((number, phase), seq)
             return
-        # An exact type: to Python True is the number 1. The reading has looked the seat up.
-        if type(number := event.get("round")) is int:
-            did.setdefault((event["seat"], number), []).append(row)
+        # The reading has looked the seat up.
+        did.setdefault((event["seat"], number), []).append(row)
 
     reading = read_trace(trace, lambda _: watch)
     scenario, problem = scenario_of(reading, scenario_type)
     closed: list[Closed[F]] = []
-    for facts in reading.rounds if scenario is not None else ():
+    for facts in reading.rounds:
         typed = reading.typed(facts, facts_type)
         if typed is not None and type(facts.round) is int:
             closed.append(Closed(facts.round, facts.seq, typed))
-    return Rounds(reading, scenario, problem, closed, did)
+    return Rounds(reading, scenario, problem, closed, did, phases)
 
 
 def answer_of(trace: Trace, event: Mapping[str, Any]) -> object:
