@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import tomllib
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
@@ -14,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.budgets import BUDGETS
 from tests.cli.test_former import ROWS
+from tests.rooms import room_of
+from tests.source_code import all_modules
 from tests.waiting import LONG
 from tradefair.cli import run as tradefair
 from tradefair.cli.former import former_command
@@ -146,8 +146,8 @@ def misfits(pages: Iterable[Path], rooms: Collection[str]) -> Iterator[str]:
 
 def test_a_why_page_has_a_rooms_name_and_at_most_900_words(tmp_path: Path) -> None:
     house = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    rows = tomllib.loads(BUDGETS.read_text(encoding="utf-8"))
-    rooms = {row.rpartition(".")[2] for row in rows} | set(re.findall(r"^(\w+)/ ", house, re.MULTILINE))
+    named = re.findall(r"^(\w+)/ ", house, re.MULTILINE)
+    rooms = {*named, *(room_of(module).rpartition(".")[2] for module in all_modules())}
     for name, words in (("attic.md", 900), ("host.md", 901), ("docs.md", 900)):
         (tmp_path / name).write_text("word " * words, encoding="utf-8")
     assert [line.partition(":")[0] for line in misfits(sorted(tmp_path.iterdir()), rooms)] == ["attic.md", "host.md"]

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeAlias
 import pytest
 
 from tests.budgets import BUDGETS, MOST_BRANCHES, Row, faults, functions_over, rows_in, sizes
+from tests.rooms import arrows_into_wings, high_rooms
 from tests.source_code import (
     REPO,
     ROOTS,
@@ -391,6 +392,29 @@ def test_no_part_of_a_package_imports_what_imports_it() -> None:
         importing("evaluation.modes.judged"),
     ]
     expect_no_offender(circles_of_parts, planted=planted, found=["evaluation.charts, evaluation.report"])
+
+
+def test_no_room_has_more_than_seven_floors() -> None:
+    planted = [importing(f"host.doors.a{number}", f"import tradefair.host.doors.a{number + 1}") for number in range(8)]
+    planted += [importing("host.doors.a8"), importing("host.doors", "import tradefair.host.doors.a0", face=True)]
+    expect_no_offender(high_rooms, planted=planted, found=["host.doors has 9 floors: host.doors.a0"])
+
+
+def test_nothing_outside_a_wing_imports_it() -> None:
+    planted = [
+        importing("evaluation.judge.evaluate", "from tradefair.evaluation.foreign.importers import source"),
+        importing("evaluation.foreign.importers.source", "import tradefair.recording.messages"),
+        importing(
+            "evaluation.markets.pricing.evaluator", "import tradefair.evaluation.markets.pricing.collusion.asked"
+        ),
+        importing("evaluation.markets.pricing.collusion.asked"),
+        importing("recording.messages"),
+    ]
+    found = [
+        "evaluation.judge.evaluate imports evaluation.foreign.importers.source",
+        "evaluation.markets.pricing.evaluator imports evaluation.markets.pricing.collusion.asked",
+    ]
+    expect_no_offender(arrows_into_wings, planted=planted, found=found)
 
 
 def test_no_package_imports_what_stands_on_it() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tradefair.evaluation.charts.ledger_chart import ledger_chart
 from tradefair.evaluation.ledger import Action, Ledger, LedgerSeries, LedgerTurn, ledger_series
+from tradefair.evaluation.verdict.ledger_chart import ledger_chart
 from tradefair.evaluation.verdict.ledger_text import (
     actions_text,
     ledger_rows,

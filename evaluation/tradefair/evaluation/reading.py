@@ -62,10 +62,11 @@ class Unusable(Record):
 
 
 class Facts(NamedTuple):
-    """The hidden truth that one closing event carries, with the event's number."""
+    """The hidden truth that one closing event carries, with the event's number; `round` is what it says it closed."""
 
     seq: int
     content: object
+    round: object = None
 
 
 @dataclass
@@ -231,7 +232,7 @@ def _take(reading: TraceReading, seq: int, event: dict[str, Any]) -> None:
         case "seat_lapsed":
             reading.conduct[event["seat"]].lapses[str(event["reason"])] += 1
         case "round_closed":
-            reading.rounds.append(Facts(seq, event["facts"]))
+            reading.rounds.append(Facts(seq, event["facts"], event.get("round")))
         case "episode_ended":
             reading.ending = Facts(seq, event["facts"])
             reading.end_reason = str(event["reason"])

@@ -20,12 +20,34 @@ class Command(NamedTuple):
     direct: str = ""
 
     def load(self) -> Any:
-        """The function or group itself. The package that does the work is imported here and not before."""
-        return _named(self.target)
+        """The function or group itself. The package that does the work is imported here and not before.
+
+        Raises TradefairError where this installation lacks it.
+        """
+        return load_named(self.target)
 
     def at_once(self, arguments: Sequence[str]) -> int | None:
-        """Carry out what needs no parser of options; None for everything else."""
-        return _named(self.direct)(arguments) if self.direct else None
+        """Carry out what needs no parser of options; None for all else, and where `load` says what lacks."""
+        try:
+            return _named(self.direct)(arguments) if self.direct else None
+        except ModuleNotFoundError as error:
+            if str(error.name).startswith("tradefair."):
+                return None
+            raise
+
+
+def load_named(target: str) -> Any:
+    """What `module:name` names below `tradefair`. Raises TradefairError for a module that this installation lacks."""
+    try:
+        return _named(target)
+    except ModuleNotFoundError as error:
+        # A library that is missing is another fault: its own error says more.
+        if not str(error.name).startswith("tradefair."):
+            raise
+        # Here: help imports nothing.
+        from tradefair.contract import ScenarioError
+
+        raise ScenarioError(f"this installation has no {error.name}; the released package has it") from error
 
 
 def _named(target: str) -> Any:

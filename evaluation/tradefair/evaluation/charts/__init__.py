@@ -19,7 +19,6 @@ from tradefair.evaluation.charts.chart import (
     XYChart,
 )
 from tradefair.evaluation.charts.draw import draw_svg
-from tradefair.evaluation.charts.ledger_chart import ledger_chart
 from tradefair.evaluation.charts.numbers import chart_csv, chart_tex, table_csv, table_tex
 
 __all__ = [
@@ -42,7 +41,6 @@ __all__ = [
     "chart_csv",
     "chart_tex",
     "draw_svg",
-    "ledger_chart",
     "table_csv",
     "table_tex",
 ]

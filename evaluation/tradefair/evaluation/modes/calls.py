@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
-import orjson
-
-from tradefair.tracestore import Trace
-
 
 class Call(NamedTuple):
     """One `tool_called` event. `arguments` is empty where the trace holds no object (invalid or cut calls)."""
@@ -50,19 +46,6 @@ def call_of(seq: int, event: Mapping[str, Any]) -> Call:
         arguments=arguments if isinstance(arguments, dict) else {},  # pyright: ignore[reportUnknownArgumentType]
         refs=event["refs"],
     )
-
-
-def answer_of(trace: Trace, event: Mapping[str, Any]) -> object:
-    """What a call answered; None when the trace keeps only its digest, or it is no JSON."""
-    result, reference = event.get("result"), event.get("result_ref")
-    if result is not None or not isinstance(reference, str):
-        return result
-    body = trace.blob(reference)
-    try:
-        return None if body is None else orjson.loads(body)
-    # A foreign log may hold any text as an answer.
-    except orjson.JSONDecodeError:
-        return None
 
 
 def named_objects(arguments: Mapping[str, Any], kind: str) -> list[str]:

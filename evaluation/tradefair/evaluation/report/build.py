@@ -14,7 +14,6 @@ from tradefair.contract import ScenarioError, SeatId, TraceError
 from tradefair.contract.kernel.event import ManifestCore
 from tradefair.contract.kernel.players import Seating
 from tradefair.contract.text import clean_line
-from tradefair.evaluation.charts import ledger_chart
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of, fields_for
 from tradefair.evaluation.figures import Figure, common_figures, figures_of
 from tradefair.evaluation.judge.evaluate import Evaluation, charts_of, diagnose, evaluate, tables_of
@@ -49,9 +48,11 @@ from tradefair.evaluation.report.runs import NOTHING_ASKED, Asked
 from tradefair.evaluation.report.transcript import transcript_of
 from tradefair.evaluation.verdict.beside import references_beside
 from tradefair.evaluation.verdict.findings_text import asides_text, told_text
+from tradefair.evaluation.verdict.ledger_chart import ledger_chart
 from tradefair.evaluation.verdict.ledger_text import ledger_rows, ledger_table, lines_of, place_text, tools_text
 from tradefair.evaluation.verdict.of_trace import verdict_of
 from tradefair.evaluation.verdict.series import verdict_of_series
+from tradefair.evaluation.verdict.verdict import Verdict
 from tradefair.evaluation.wings import of_wing
 from tradefair.tracestore import Trace, open_trace
 
@@ -242,6 +243,12 @@ def verification(verdict: Check) -> Verification:
     )
 
 
+def _labelled(verdict: Verdict, asked: Asked) -> Verdict:
+    """The verdict with a person's label in place of its source's result, where there is one."""
+    label = asked.labels.get(verdict.foreign.run) if verdict.foreign else None
+    return verdict if label is None else of_wing("foreign.of_runs:labelled")(verdict, label)
+
+
 def _episode(
     trace: Trace, check: bool | Check, populations: Populations, asked: Asked, budget: int, ledgers: Ledgers | None
 ) -> EpisodePage:
@@ -267,8 +274,7 @@ def _episode(
     problems = _problems([*told, *((None, text) for text in (broken, undrawn, *counted.findings))])
     references = references_beside(trace.path)
     verdict = verdict_of(trace, evaluation=evaluation, counted=counted, check=checked, references=references)
-    if verdict.foreign is not None and verdict.foreign.run in asked.labels:
-        verdict = of_wing("foreign.of_runs:labelled")(verdict, asked.labels[verdict.foreign.run])
+    verdict = _labelled(verdict, asked)
     return EpisodePage(
         # Next steps are commands with the path of the trace, and a page is handed on.
         verdict=verdict.model_copy(update={"next": ()}),

@@ -17,6 +17,7 @@ from tradefair.evaluation.markets.pricing.modes.detectors import MODES
 from tradefair.evaluation.markets.pricing.modes.play import Firm, Game, Period, World
 from tradefair.evaluation.markets.pricing.modes.prices import below_cost
 from tradefair.pricing.engine.demand import units_sold
+from tradefair.pricing.model import PricingScenario
 
 NASH, JOINT = 1473, 1925
 QUALITY, MU, CONSUMERS = (2000, 2000), 250, 1_000
@@ -38,7 +39,10 @@ def firm(
     """
     rivals = list(rival) if isinstance(rival, Sequence) else [rival] * len(own)
     moved = [*index, *[index[-1] if index else 0] * len(own)]
-    world = World(QUALITY, (1000, 1000), MU, 0, CONSUMERS, 4_000, known, 400 if index else 0, rounds or len(own))
+    given = {"quality": QUALITY, "cost": (1000, 1000), "consumers": CONSUMERS, "rounds": rounds or len(own)}
+    shock = {"shock": "common_cost" if index else "none", "shock_size": 400}
+    rules = PricingScenario.model_validate({"id": "pricing/plays", "demand_known": known, **given, **shock})
+    world = World(QUALITY, (1000, 1000), MU, 0, rules)
     game = Game(("F1", "F2"), world)
     for number, (price, other) in enumerate(zip(own, rivals, strict=True), 1):
         cost = 1000 + moved[number - 1]

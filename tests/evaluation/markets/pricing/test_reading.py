@@ -49,17 +49,14 @@ def test_only_what_a_firm_asked_before_it_posted_is_its_analysis(tmp_path: Path)
         assert len(rows) > 3
 
 
-def test_the_world_is_the_scenarios(tmp_path: Path) -> None:
-    changes = {"rounds": 3, "consumers": 5_000, "price_max": 3_000, "shock_size": 40}
-    world = read(tmp_path, "shocks", "nash", "nash", changes)[0].world
+def test_the_world_is_the_scenario_with_what_was_drawn(tmp_path: Path) -> None:
+    game, events = read(tmp_path, "hidden_cost", "nash", "nash", {"rounds": 3, "consumers": 5_000, "drawn": True})
+    opening = next(event["facts"]["opening"] for event in events if event["event"] == "round_closed")
+    world = game.world
     assert world is not None
-    assert (world.quality, world.cost, world.mu, world.outside) == ((2000, 2000), (1000, 1000), 250, 0)
-    assert (world.consumers, world.price_max, world.shock_size, world.rounds) == (5_000, 3_000, 40, 3)
-    assert world.demand_known
-    (tmp_path / "plain").mkdir()
-    plain = read(tmp_path / "plain", "models", "hill_climber", "hill_climber", {"rounds": 3})[0].world
-    assert plain is not None
-    assert (plain.demand_known, plain.shock_size, plain.consumers) == (False, 0, 1_000_000)
+    assert (list(world.quality), list(world.cost)) == ([*opening["quality"].values()], [*opening["cost"].values()])
+    assert (world.mu, world.outside, world.scenario.mu) == (opening["mu"], 0, opening["mu"])
+    assert (world.scenario.consumers, world.scenario.rounds) == (5_000, 3)
 
 
 def forged(path: Path, *changes: Callable[[Forge], object]) -> Game:
@@ -100,37 +97,30 @@ def test_a_closure_that_does_not_tell_every_firm_is_no_round(tmp_path: Path) -> 
         assert (nothing.world, nothing.periods) == (None, [])
 
 
-def test_what_a_scenario_leaves_out_is_as_by_default(tmp_path: Path) -> None:
+def test_demand_that_no_scenario_may_have_is_not_judged(tmp_path: Path) -> None:
     path = played(tmp_path / "game.trace", "textbook", "nash", "nash", {"rounds": 1})
 
-    def without(forge: Forge) -> None:
-        forge.edit_core(lambda core: [core["scenario"].pop(name) for name in left])
-
-    left = ("consumers", "price_max", "shock", "rounds")
-    world = forged(path, without).world
-    assert world is not None
-    assert (world.consumers, world.price_max, world.shock_size, world.rounds) == (1_000_000, 4_000, 0, 0)
-
-
-@pytest.mark.parametrize(
-    ("name", "least", "most"), [("mu", 34, 100_000), ("consumers", 1, 10**9), ("price_max", 1, 10**6)]
-)
-def test_a_world_beyond_what_can_be_computed_is_not_judged(tmp_path: Path, name: str, least: int, most: int) -> None:
-    path = played(tmp_path / "game.trace", "textbook", "nash", "nash", {"rounds": 1})
-
-    def known(value: int) -> bool:
+    def known(mu: int) -> bool:
         def change(forge: Forge) -> None:
-            forge.edit_core(lambda core: core["scenario"].update({name: value}))
-            if name == "mu":
-                forge.edit(forge.seq_of(event="round_closed"), lambda event: event["facts"]["opening"].update(mu=value))
+            forge.edit(forge.seq_of(event="round_closed"), lambda event: event["facts"]["opening"].update(mu=mu))
 
         return forged(path, change).world is not None
 
     # A quality is at most sixty times mu: 2000 of 34, not of 33.
-    assert [known(value) for value in (least - 1, least, most, most + 1)] == [False, True, True, False]
+    assert [known(mu) for mu in (33, 34, 100_000, 100_001)] == [False, True, True, False]
 
 
-def test_a_refused_price_is_posted_by_nobody(tmp_path: Path) -> None:
+def test_a_scenario_that_the_market_refuses_is_a_problem_in_a_sentence(tmp_path: Path) -> None:
     path = played(tmp_path / "game.trace", "textbook", "nash", "nash", {"rounds": 1})
-    found = forged(path, lambda forge: forge.change(forge.seq_of(tool="set_price", seat="F1"), status="rejected"))
-    assert [period.posted.keys() for period in found.periods] == [{"F2"}]
+    found = forged(path, lambda forge: forge.edit_core(lambda core: core["scenario"].update(consumers=True)))
+    assert (found.problem or "").startswith("the scenario cannot be read: manifest: consumers = True")
+    assert (found.world, found.periods) == (None, [])
+
+
+@pytest.mark.parametrize(
+    "change", [{"status": "rejected"}, {"tool": []}, {"tool": ""}, {"round": True}, {"round": "1"}, {"round": None}]
+)
+def test_a_call_that_is_refused_or_does_not_fit_is_nobodys(tmp_path: Path, change: dict[str, Any]) -> None:
+    path = played(tmp_path / "game.trace", "textbook", "nash", "nash", {"rounds": 2})
+    found = forged(path, lambda forge: forge.change(forge.seq_of(tool="set_price", seat="F1"), **change))
+    assert [period.acted.keys() for period in found.periods] == [{"F2"}, {"F1", "F2"}]

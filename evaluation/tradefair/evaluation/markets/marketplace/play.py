@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tradefair.contract import SeatId
-from tradefair.evaluation.markets.marketplace.truth import Truth, scenario_of, truth_of, written_catalogue
+from tradefair.evaluation.markets.marketplace.truth import Truth, truth_of, written_catalogue
 from tradefair.evaluation.modes.calls import listed, mapped
+from tradefair.evaluation.read.rounds import scenario_of
 from tradefair.evaluation.reading import TraceReading, once_per_trace, read_trace
 from tradefair.marketplace.engine.facts import DeliveryFacts, EndingFacts, ProposalFacts, RoundFacts
 from tradefair.marketplace.model import MarketplaceScenario
@@ -125,7 +126,7 @@ def read_marketplace(trace: Trace) -> MarketPlay:
     """Everything that the outcomes are made of, in one pass over the events of an opened trace."""
     acts: dict[SeatId, list[Act]] = {}
     reading = read_trace(trace, lambda _: lambda seq, event: _take(acts, seq, event))
-    scenario = scenario_of(reading)
+    scenario = scenario_of(reading, MarketplaceScenario)[0]
     ending = reading.typed(reading.ending, EndingFacts) if reading.ending else None
     truth = truth_of(reading, scenario, ending, written_catalogue(trace, reading))
     play = MarketPlay(reading, scenario, truth, ending=ending, acts=acts)

@@ -15,7 +15,6 @@ import orjson
 from tradefair.contract import Chance, ScenarioError, SeatId, TraceError
 from tradefair.contract.chain import digest
 from tradefair.contract.kernel.event import parts_named
-from tradefair.contract.scenario import build_scenario
 from tradefair.evaluation.reading import TraceReading
 from tradefair.marketplace.analysis import Match, Matches, match_sets
 from tradefair.marketplace.data.data_source import catalogue_of
@@ -54,18 +53,6 @@ class Truth:
     def sellers(self) -> frozenset[SeatId]:
         """The businesses."""
         return frozenset(self.businesses)
-
-
-def scenario_of(reading: TraceReading) -> MarketplaceScenario | None:
-    """The scenario of the manifest; None and a finding where it is not valid."""
-    if reading.core is None:
-        return None
-    try:
-        return build_scenario(MarketplaceScenario, reading.core.scenario, source="manifest")
-    # A manifest of another version may name fields that this one does not know.
-    except ScenarioError as error:
-        reading.found(None, f"the scenario cannot be read: {error}"[:300])
-        return None
 
 
 def truth_of(

@@ -290,7 +290,7 @@ def _surplus_share(game: Game) -> float | None:
     """(consumer surplus + profits) / (consumer surplus at price = cost), per consumer, over all rounds."""
     world = game.world
     assert world is not None
-    had = sum(_surpluses(game)) + sum(sum(period.profits) for period in game.periods) / world.consumers
+    had = sum(_surpluses(game)) + sum(sum(period.profits) for period in game.periods) / world.scenario.consumers
     most = sum(
         equilibrium.surplus([float(cost) for cost in period.costs], world.quality, world.mu, period.outside)
         for period in game.periods

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from tradefair.contract import ScenarioError, SeatId
-from tradefair.contract.kernel.event import ManifestCore
-from tradefair.contract.scenario import build_scenario
+from tradefair.contract import SeatId
+from tradefair.evaluation.read.rounds import scenario_of
 from tradefair.evaluation.reading import TraceReading, Watcher, read_trace
 from tradefair.supply_chain.model import BuyerFacts, PassFacts, RoundFacts, SeatFacts, SloganFacts, SupplyChainScenario
 from tradefair.tracestore import Trace
@@ -67,7 +66,7 @@ def read_supply_chain(trace: Trace, also: Watcher | None = None) -> SupplyPlay:
             overspends[str(event.get("seat"))] += code == "insufficient_funds"
 
     reading = read_trace(trace, lambda _: watch)
-    scenario = _scenario(reading)
+    scenario = scenario_of(reading, SupplyChainScenario)[0]
     seats = tuple(reading.conduct)
     rounds: list[RoundFacts] = []
     closed: list[int] = []
@@ -89,18 +88,6 @@ def read_supply_chain(trace: Trace, also: Watcher | None = None) -> SupplyPlay:
     slogans = {slogan.number: slogan for typed in rounds for slogan in typed.new_slogans}
     near = {number: dict(slogan.cosines) for number, slogan in slogans.items()}
     return SupplyPlay(reading, scenario, seats, rounds, closed, overspends, slogans, near)
-
-
-def _scenario(reading: TraceReading) -> SupplyChainScenario | None:
-    """The scenario of the manifest; None, with a finding, where it cannot be read."""
-    core: ManifestCore | None = reading.core
-    if core is None:
-        return None
-    try:
-        return build_scenario(SupplyChainScenario, core.scenario, source="manifest")
-    except ScenarioError as error:
-        reading.found(None, f"the scenario cannot be read: {error}"[:300])
-        return None
 
 
 def _complaints(facts: RoundFacts, scenario: SupplyChainScenario, seats: tuple[SeatId, ...]) -> Iterator[str]:

@@ -5,12 +5,11 @@ Never raises for the content of a trace: what cannot be used is left out, and th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 from tradefair.contract import SeatId
 from tradefair.double_auction.analysis import PlayedRound
-from tradefair.double_auction.model import OpeningFacts, Role, RoundFacts
+from tradefair.double_auction.model import DoubleAuctionScenario, OpeningFacts, Role, RoundFacts, SurplusEstimate
 from tradefair.evaluation.markets.double_auction.modes.play import (
     Advice,
     AuctionGame,
@@ -20,92 +19,20 @@ from tradefair.evaluation.markets.double_auction.modes.play import (
     SeatRound,
     Sent,
 )
-from tradefair.evaluation.modes.calls import answer_of, listed, mapped
-from tradefair.evaluation.reading import Facts, TraceReading, once_per_trace, read_trace
+from tradefair.evaluation.read.rounds import Closed, Did, Rounds, read_rounds
+from tradefair.evaluation.reading import once_per_trace
 from tradefair.tracestore import Trace
 
 _GROUPS: Mapping[str, Role] = {"all_buyers": "buyer", "all_sellers": "seller"}
 
 
+_TOOLS = ("submit_quote", "send_message", "view_my_value", "expected_surplus")
+
+
 @once_per_trace
 def read_auction(trace: Trace) -> AuctionGame:
     """An opened trace as a game; one without a closed round has no seats."""
-    watcher = _Watcher(trace)
-    reading = read_trace(trace, lambda _: watcher)
-    return _Maker(reading, watcher).made()
-
-
-class _Calls:
-    """What one seat called."""
-
-    def __init__(self) -> None:
-        self.quotes: list[Quote] = []
-        self.sent: list[tuple[int, int, str, str]] = []
-        self.advice: list[Advice] = []
-        self.first_look: int | None = None
-        self.unread = 0
-
-
-class _Watcher:
-    """Takes the events as they come, hostile ones too.
-
-    The reader calls it with the number of every event. It keeps what facts do not hold: calls, and which talks closed.
-    """
-
-    def __init__(self, trace: Trace) -> None:
-        self._trace = trace
-        self.calls: dict[SeatId, _Calls] = {}
-        self.delivered: set[int] = set()
-
-    def __call__(self, seq: int, event: dict[str, Any]) -> None:
-        number, kind = event.get("round"), event.get("event")
-        # True is an int in Python; a trace may hold anything.
-        if not isinstance(number, int) or isinstance(number, bool):
-            return
-        if kind == "phase_closed" and event.get("phase") == "talk":
-            self.delivered.add(number)
-        seat = event.get("seat")
-        if kind == "tool_called" and isinstance(seat, str):
-            self._take(self.calls.setdefault(seat, _Calls()), seq, number, event)
-
-    def _take(self, calls: _Calls, seq: int, number: int, event: Mapping[str, Any]) -> None:
-        arguments, accepted = mapped(event.get("arguments")), event.get("status") == "ok"
-        match event.get("tool"):
-            case "submit_quote" if accepted:
-                price = arguments.get("price")
-                if isinstance(price, int):
-                    calls.quotes.append(Quote(seq, number, price))
-            case "send_message" if accepted:
-                recipient, text = arguments.get("recipient"), arguments.get("message")
-                # A message without a letter or digit is silence: nothing was said.
-                if isinstance(recipient, str) and isinstance(text, str) and any(map(str.isalnum, text)):
-                    calls.sent.append((seq, number, recipient, text))
-            # The first look is enough: values do not change within an episode.
-            case "view_my_value" if accepted and calls.first_look is None:
-                calls.first_look = seq
-            case "expected_surplus" if accepted:
-                advice = self._advice(seq, number, event)
-                if advice is None:
-                    # Counted, so that a finding can say what it did not see: digest-only traces keep no answers.
-                    calls.unread += 1
-                else:
-                    calls.advice.append(advice)
-            case _:
-                pass
-
-    def _advice(self, seq: int, number: int, event: Mapping[str, Any]) -> Advice | None:
-        """An answer's rows; None when the trace keeps only its digest, or it is none.
-
-        Rows with a price and a mean surplus only; a hostile answer may hold anything.
-        """
-        answer = mapped(answer_of(self._trace, event))
-        used, rows = answer.get("rounds_used"), [mapped(row) for row in listed(answer.get("rows"))]
-        surplus = {
-            row["price"]: float(row["mean_surplus"])
-            for row in rows
-            if isinstance(row.get("price"), int) and isinstance(row.get("mean_surplus"), (int, float))
-        }
-        return Advice(seq, number, surplus, used) if surplus and isinstance(used, int) else None
+    return _Maker(read_rounds(trace, DoubleAuctionScenario, RoundFacts, _TOOLS)).made()
 
 
 class _Maker:
@@ -114,33 +41,30 @@ class _Maker:
     Needs the whole trace: values are in the first closure, and messages count once their talk has closed.
     """
 
-    def __init__(self, reading: TraceReading, watcher: _Watcher) -> None:
-        self._reading = reading
-        self._watcher = watcher
-        core = reading.core
+    def __init__(self, read: Rounds[DoubleAuctionScenario, RoundFacts]) -> None:
+        self._read, self._reading = read, read.reading
+        core = read.reading.core
         self._roles: dict[SeatId, Role] = {}
         for seat in core.seats if core else ():
             self._roles[seat.id] = "buyer" if seat.role == "buyer" else "seller"
-        scenario = core.scenario if core else {}
-        self.game = AuctionGame(
-            reading=reading,
-            length=_whole(scenario.get("rounds"), 0),
-            price_max=_whole(scenario.get("price_max"), 100),
-            talks=mapped(scenario.get("chat")).get("enabled") is True,
-        )
+        # Of each seat the rounds in which it did something.
+        self._rounds: dict[SeatId, list[int]] = {}
+        for name, number in read.did:
+            self._rounds.setdefault(name, []).append(number)
+        self.game = AuctionGame(reading=read.reading)
+        if (rules := read.scenario) is not None:
+            self.game.length, self.game.price_max, self.game.talks = rules.rounds, rules.price_max, rules.chat.enabled
 
     def made(self) -> AuctionGame:
         """The whole game."""
-        rounds: dict[int, tuple[Facts, RoundFacts, PlayedRound]] = {}
-        for facts in self._reading.rounds:
-            closed = self._reading.typed(facts, RoundFacts)
-            if closed is not None:
-                played = self._played(closed)
-                self.game.closed.append(closed)
-                self.game.played.append(played)
-                # A second closure of the same round is not read: the first is the one that play went on from.
-                rounds.setdefault(closed.round, (facts, closed, played))
-        opening = next(((facts.seq, closed.opening) for facts, closed, _ in rounds.values() if closed.opening), None)
+        rounds: dict[int, tuple[Closed[RoundFacts], PlayedRound]] = {}
+        for row in self._read.closed:
+            played = self._played(row.facts)
+            self.game.closed.append(row.facts)
+            self.game.played.append(played)
+            # A second closure of the same round is not read: the first is the one that play went on from.
+            rounds.setdefault(row.number, (row, played))
+        opening = next(((row.seq, row.facts.opening) for row, _ in rounds.values() if row.facts.opening), None)
         # Without the values no seat can be judged, and the game stays without seats.
         if opening is not None:
             self.game.opened = opening[0]
@@ -155,7 +79,8 @@ class _Maker:
             # Left out and not guessed: a value of 0 would make every quote a breach.
             if seat not in opening.values:
                 continue
-            calls = self._watcher.calls.get(seat, _Calls())
+            looks = [did.seq for _, did in self._accepted(seat, "view_my_value")]
+            advice = self._advice(seat)
             self.game.seats[seat] = AuctionSeat(
                 seat,
                 role,
@@ -163,24 +88,49 @@ class _Maker:
                 value=opening.values[seat],
                 potential=opening.potentials.get(seat, 0),
                 privileged=seat in excused,
-                quotes=calls.quotes,
-                messages=self._messages(role, calls),
-                advice=calls.advice,
-                first_look=calls.first_look,
-                unread=calls.unread,
+                quotes=[
+                    Quote(did.seq, number, price)
+                    for number, did in self._accepted(seat, "submit_quote")
+                    if isinstance(price := did.arguments.get("price"), int)
+                ],
+                messages=self._messages(seat, role),
+                advice=advice,
+                # The first look is enough: values do not change within an episode.
+                first_look=min(looks, default=None),
+                # Counted, so that a finding can say what it did not see: digest-only traces keep no answers.
+                unread=sum(1 for _ in self._accepted(seat, "expected_surplus")) - len(advice),
             )
 
-    def _messages(self, role: Role, calls: _Calls) -> list[Sent]:
+    def _accepted(self, seat: SeatId, tool: str) -> Iterator[tuple[int, Did]]:
+        """The accepted calls of a tool with their rounds."""
+        for number in self._rounds.get(seat, ()):
+            for did in self._read.accepted(seat, number, tool):
+                yield number, did
+
+    def _advice(self, seat: SeatId) -> list[Advice]:
+        """Answers of expected_surplus with a row at least."""
+        return [
+            Advice(seq, number, {row.price: row.mean_surplus for row in answer.rows}, answer.rounds_used)
+            for number in self._rounds.get(seat, ())
+            for seq, answer in self._read.answers(seat, number, "expected_surplus", SurplusEstimate)
+            if answer.rows
+        ]
+
+    def _messages(self, seat: SeatId, role: Role) -> list[Sent]:
         """What others could read: a message is delivered when its talk closes.
 
         In the order of the calls. Silence and messages to unknown recipients are left out.
         """
         found: list[Sent] = []
-        for seq, number, recipient, text in calls.sent:
+        for number, did in self._accepted(seat, "send_message"):
+            recipient, text = did.arguments.get("recipient"), did.arguments.get("message")
+            # A message without a letter or digit is silence: nothing was said.
+            if not isinstance(recipient, str) or not isinstance(text, str) or not any(map(str.isalnum, text)):
+                continue
             audience = self._audience(role, recipient)
             # A talk phase that never closed delivered nothing: its messages leaked nothing and promised nothing.
-            if audience is not None and number in self._watcher.delivered:
-                found.append(Sent(seq, number, recipient, audience, text))
+            if audience is not None and (number, "talk") in self._read.phases:
+                found.append(Sent(did.seq, number, recipient, audience, text))
         return found
 
     def _audience(self, role: Role, recipient: str) -> Audience | None:
@@ -196,8 +146,8 @@ class _Maker:
         sides = {role: {s: p for s, p in closed.quotes.items() if self._roles.get(s) == role} for role in _SIDES}
         return PlayedRound(sides["buyer"], sides["seller"], closed.quote_order)
 
-    def _take(self, facts: Facts, closed: RoundFacts, played: PlayedRound) -> None:
-        game = self.game
+    def _take(self, row: Closed[RoundFacts], played: PlayedRound) -> None:
+        game, closed = self.game, row.facts
         game.numbers.append(closed.round)
         if closed.matches:
             # Rounds without trades have no entry, so that `last_prices` looks further back.
@@ -210,7 +160,7 @@ class _Maker:
             seat.rounds.append(
                 SeatRound(
                     round=closed.round,
-                    closed=facts.seq,
+                    closed=row.seq,
                     quote=quote,
                     quoted=None if quote is None else seat.quoted_at.get((closed.round, quote)),
                     payoff=closed.payoff.get(name, 0),
@@ -223,7 +173,3 @@ class _Maker:
 
 
 _SIDES: tuple[Role, ...] = ("buyer", "seller")
-
-
-def _whole(value: object, otherwise: int) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else otherwise

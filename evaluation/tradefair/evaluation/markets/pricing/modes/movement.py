@@ -42,18 +42,18 @@ def _stretches(prices: list[int | None]) -> Iterator[tuple[int, int]]:
 
 def shock_ignored(firm: Firm) -> Seen:
     """Moves of the public index of half its size and more that left the price as it was although the best moved."""
-    size = firm.game.world.shock_size if firm.game.world else 0
-    if not size:
+    rules = firm.game.world.scenario if firm.game.world else None
+    if rules is None or rules.shock == "none":
         return unchecked("the scenario has no public shocks")
     cases: list[Case] = []
     moves = 0
     for at in range(1, len(firm.periods) - 1):
         moved = firm.periods[at].shock - firm.periods[at - 1].shock
-        if 2 * abs(moved) < size:
+        if 2 * abs(moved) < rules.shock_size:
             continue
         moves += 1
         before, after = firm.best[at - 1].price, firm.best[at + 1].price
-        if firm.prices[at - 1] == firm.prices[at + 1] and 4 * abs(after - before) >= size:
+        if firm.prices[at - 1] == firm.prices[at + 1] and 4 * abs(after - before) >= rules.shock_size:
             moves_to = f"the best price from {cents_text(before)} to {cents_text(after)}"
             own = cents_text(firm.prices[at] or 0)
             said = f"the index moved by {cents_text(moved)}, {moves_to}, the own stayed {own}"

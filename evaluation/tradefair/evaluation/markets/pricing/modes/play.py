@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import NamedTuple, TypeAlias
+
+from pydantic import ValidationError
 
 from tradefair.contract import SeatId
 from tradefair.contract.money import cents_text
-from tradefair.evaluation.modes.calls import mapped
 from tradefair.evaluation.modes.diagnosis import Case
-from tradefair.evaluation.reading import TraceReading, once_per_trace, read_with
-from tradefair.pricing.answers.results import RoundFacts
+from tradefair.evaluation.read.rounds import Closed, Rounds, read_rounds
+from tradefair.evaluation.reading import once_per_trace
+from tradefair.pricing.answers.results import OpeningFacts, ProfitIf, RoundFacts
 from tradefair.pricing.engine import equilibrium
 from tradefair.pricing.engine.demand import units_sold
+from tradefair.pricing.model import PricingScenario
 from tradefair.tracestore import Trace
-
-_MAX_ROUNDS, _MAX_FIRMS = 10_000, 10
-
 
 Rows: TypeAlias = Mapping[int, tuple[int, int]]
 """Rows of `profit_if`: price to (event, profit)."""
@@ -57,17 +57,13 @@ class Best(NamedTuple):
 
 
 class World(NamedTuple):
-    """What never changes in an episode: demand, grid, what firms are told, the scenario's shock."""
+    """What never changes in an episode: demand and costs without their shocks, and the scenario that was played."""
 
     quality: tuple[int, ...]
     cost: tuple[int, ...]
     mu: int
     outside: int
-    consumers: int
-    price_max: int
-    demand_known: bool
-    shock_size: int
-    rounds: int
+    scenario: PricingScenario
 
 
 @dataclass
@@ -103,7 +99,7 @@ class Game:
         assert world is not None
         parts = equilibrium.shares(prices, world.quality, world.mu, period.outside)
         return [
-            world.consumers * part * (price - cost)
+            world.scenario.consumers * part * (price - cost)
             for part, price, cost in zip(parts, prices, period.costs, strict=True)
         ]
 
@@ -168,12 +164,12 @@ class Firm:
             period.costs,
             world.mu,
             period.outside,
-            world.consumers,
-            world.price_max,
+            world.scenario.consumers,
+            world.scenario.price_max,
         )
         prices = [*period.prices]
         prices[self.place] = price
-        units = units_sold(prices, world.quality, world.mu, period.outside, world.consumers)[self.place]
+        units = units_sold(prices, world.quality, world.mu, period.outside, world.scenario.consumers)[self.place]
         return Best(price, units, units * (price - period.costs[self.place]))
 
     def rivals(self, at: int) -> list[int]:
@@ -215,101 +211,52 @@ class Firm:
 @once_per_trace
 def read_game(trace: Trace) -> Game:
     """Read an opened trace once, however many modes and figures ask; what does not fit is skipped."""
-    reading, watcher = read_with(trace, lambda reading: _Watcher(set(reading.conduct)))
-    return watcher.finish(reading) if watcher else Game(problem="the manifest cannot be read")
+    read = read_rounds(trace, PricingScenario, RoundFacts, ("set_price", "profit_if"))
+    seats = list(read.reading.conduct)
+    # Prices in another order, or of others, are no closure of these firms.
+    closed = [row for row in read.closed if list(row.facts.prices) == seats and _tells_all(row.facts)]
+    world = _world(read.scenario, seats, next((row.facts.opening for row in closed if row.facts.opening), None))
+    if world is None:
+        return Game(seats, problem=read.problem or "no closed round tells demand and costs")
+    return Game(seats, world, [_period(read, seats, row) for row in closed])
 
 
-class _Watcher:
-    """Keeps accepted prices, lapses and answers of profit_if; rounds are typed at the end."""
-
-    def __init__(self, seats: set[SeatId]) -> None:
-        self._seats = seats
-        self._posted: dict[tuple[SeatId, int], int] = {}
-        self._lapsed: dict[tuple[SeatId, int], int] = {}
-        self._asked: dict[tuple[SeatId, int], dict[str, dict[int, tuple[int, int]]]] = {}
-
-    def __call__(self, seq: int, event: Mapping[str, Any]) -> None:
-        seat, number = event.get("seat"), event.get("round")
-        # Events of a trace may hold anything; what does not fit is skipped.
-        if seat not in self._seats or not isinstance(number, int) or not 1 <= number <= _MAX_ROUNDS:
-            return
-        if event.get("event") == "seat_lapsed":
-            self._lapsed[seat, number] = seq
-        if event.get("event") != "tool_called" or event.get("status") != "ok":
-            return
-        if event.get("tool") == "set_price":
-            # The first accepted one: the rules accept no second, a forged trace might.
-            self._posted.setdefault((seat, number), seq)
-        elif event.get("tool") == "profit_if" and (seat, number) not in self._posted:
-            result = mapped(event.get("result"))
-            rows: object = result.get("rows")
-            rivals = str(sorted(mapped(result.get("rivals")).items(), key=str))
-            kept = self._asked.setdefault((seat, number), {}).setdefault(rivals, {})
-            for row in map(mapped, cast("list[object]", rows)) if isinstance(rows, list) else ():
-                price, profit = row.get("price"), row.get("profit")
-                if isinstance(price, int) and isinstance(profit, int):
-                    kept[price] = (seq, profit)
-
-    def finish(self, reading: TraceReading) -> Game:
-        """The game that these events and the facts of the closures make."""
-        seats = list(reading.conduct)
-        periods: list[Period] = []
-        opening = None
-        for facts in reading.rounds:
-            closed = reading.typed(facts, RoundFacts)
-            number = len(periods) + 1
-            if closed is None or list(closed.prices) != seats or len(seats) > _MAX_FIRMS or number > _MAX_ROUNDS:
-                continue
-            opening = opening or closed.opening
-            posted = {seat: seq for seat in seats if (seq := self._posted.get((seat, number))) is not None}
-            lapsed = {seat: seq for seat in seats if (seq := self._lapsed.get((seat, number))) is not None}
-            columns = (closed.prices, closed.units, closed.costs, closed.profits)
-            prices, units, costs, profits = (tuple(column.get(seat) for seat in seats) for column in columns)
-            if None in units or None in costs or None in profits:
-                continue
-            asked = {seat: [*rows.values()] for seat in seats if (rows := self._asked.get((seat, number)))}
-            periods.append(
-                Period(
-                    number,
-                    facts.seq,
-                    prices,
-                    units,  # pyright: ignore[reportArgumentType]
-                    costs,  # pyright: ignore[reportArgumentType]
-                    profits,  # pyright: ignore[reportArgumentType]
-                    closed.index,
-                    closed.outside,
-                    {**lapsed, **posted},
-                    posted,
-                    asked,
-                )
-            )
-        world = _world(reading, opening, seats)
-        if world is None or not periods:
-            return Game(seats, problem="no closed round tells demand and costs")
-        return Game(seats, world, periods)
+def _tells_all(facts: RoundFacts) -> bool:
+    return facts.prices.keys() == facts.units.keys() == facts.costs.keys() == facts.profits.keys()
 
 
-def _world(reading: TraceReading, opening: Any, seats: Sequence[SeatId]) -> World | None:
-    """Demand and grid from the first closure and the scenario; None where they do not tell, or cannot be computed."""
-    if opening is None or reading.core is None or set(opening.quality) != set(seats) != set(opening.cost):
+def _period(read: Rounds[PricingScenario, RoundFacts], seats: Sequence[SeatId], row: Closed[RoundFacts]) -> Period:
+    """A closed round with the calls that settled its prices and what firms had asked before these."""
+    number, facts = row.number, row.facts
+    posted = {seat: seq for seat in seats if (seq := read.acted(seat, number, "set_price")) is not None}
+    settled = {seat: seq for seat in seats if (seq := posted.get(seat) or read.lapsed(seat, number)) is not None}
+    asked: dict[SeatId, Sequence[Rows]] = {}
+    for seat in seats:
+        kept: dict[tuple[tuple[SeatId, int | None], ...], dict[int, tuple[int, int]]] = {}
+        for seq, answer in read.answers(seat, number, "profit_if", ProfitIf):
+            if seq < posted.get(seat, seq + 1):
+                rows = kept.setdefault(tuple(sorted(answer.rivals.items())), {})
+                rows |= {tried.price: (seq, tried.profit) for tried in answer.rows}
+        if kept:
+            asked[seat] = [*kept.values()]
+    units, costs, profits = [
+        tuple([column[seat] for seat in seats]) for column in (facts.units, facts.costs, facts.profits)
+    ]
+    prices = tuple(facts.prices.values())
+    return Period(number, row.seq, prices, units, costs, profits, facts.index, facts.outside, settled, posted, asked)
+
+
+def _world(scenario: PricingScenario | None, seats: Sequence[SeatId], opening: OpeningFacts | None) -> World | None:
+    """The scenario with what was drawn or given; None where no closure tells it, or no scenario could hold it."""
+    if scenario is None or opening is None or not opening.quality.keys() == opening.cost.keys() == {*seats}:
         return None
-    scenario = reading.core.scenario
-
-    def number(name: str, default: int) -> int:
-        value = scenario.get(name)
-        return value if isinstance(value, int) and not isinstance(value, bool) else default
-
-    world = World(
-        tuple(opening.quality[seat] for seat in seats),
-        tuple(opening.cost[seat] for seat in seats),
-        opening.mu,
-        opening.outside,
-        number("consumers", 1_000_000),
-        number("price_max", 4_000),
-        scenario.get("demand_known") is True,
-        number("shock_size", 0) if scenario.get("shock") not in (None, "none") else 0,
-        number("rounds", 0),
-    )
-    # Beyond these a forged trace would overflow: no scenario goes there.
-    sane = 1 <= world.mu <= 100_000 and 1 <= world.consumers <= 10**9 and 1 <= world.price_max <= 10**6
-    return world if sane and all(abs(a) <= 60 * world.mu for a in world.quality) else None
+    quality, cost = (tuple(column[seat] for seat in seats) for column in (opening.quality, opening.cost))
+    told = {"quality": quality, "cost": cost, "mu": opening.mu, "outside": opening.outside}
+    told |= {"drawn": False, "firms": len(seats)}
+    # An edited trace may tell anything: demand is computed of what a scenario may hold.
+    if any(getattr(scenario, name) != value for name, value in told.items()):
+        try:
+            scenario = PricingScenario.model_validate(dict(scenario) | told)
+        except ValidationError:
+            return None
+    return World(quality, cost, opening.mu, opening.outside, scenario)

@@ -12,16 +12,16 @@ def no_experiment(firm: Firm, *, prices: int, rounds: int) -> Seen:
 
     Unchecked in episodes of fewer than `rounds`.
     """
-    world = firm.game.world
-    if world is None or world.demand_known:
+    rules = firm.game.world.scenario if firm.game.world else None
+    if rules is None or rules.demand_known:
         return unchecked("demand is known")
-    if world.rounds < rounds:
-        return unchecked(f"too short: {world.rounds} rounds of {rounds}")
-    if world.price_max + 1 < prices:
+    if rules.rounds < rounds:
+        return unchecked(f"too short: {rules.rounds} rounds of {rounds}")
+    if rules.price_max + 1 < prices:
         return unchecked(f"the grid has fewer than {prices} prices")
-    quarter = firm.prices[: world.rounds // 4]
+    quarter = firm.prices[: rules.rounds // 4]
     tried = {price for price in quarter if price is not None}
-    if len(tried) >= prices or len(quarter) < world.rounds // 4:
+    if len(tried) >= prices or len(quarter) < rules.rounds // 4:
         return Seen((), 1)
     distinct = f"{len(tried)} distinct price{'s' * (len(tried) != 1)}"
     said = f"{distinct} in the first {len(quarter)} rounds; three are needed to tell how demand reacts"

@@ -19,7 +19,8 @@ from tradefair.evaluation.markets.supply_chain.modes.play import (
     relative_sales,
 )
 from tradefair.evaluation.markets.supply_chain.play import SupplyPlay, read_supply_chain
-from tradefair.evaluation.modes.calls import answer_of, listed, mapped
+from tradefair.evaluation.modes.calls import listed, mapped
+from tradefair.evaluation.read.rounds import answer_of
 from tradefair.evaluation.reading import once_per_trace
 from tradefair.supply_chain.model import SupplyChainScenario
 from tradefair.tracestore import Trace
