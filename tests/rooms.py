@@ -12,8 +12,7 @@ from functools import cache
 
 from tests.source_code import Module, all_modules, import_graph
 
-MOST_FLOORS = 7
-_MARKETS = "evaluation.markets."
+MOST_FLOORS, _MARKETS = 7, "evaluation.markets."
 WINGS = {
     "recording": "foreign",
     "evaluation.foreign": "foreign",
@@ -54,11 +53,9 @@ def floors(modules: Sequence[Module]) -> dict[str, dict[str, int]]:
 
 def high_rooms(modules: Sequence[Module]) -> list[str]:
     """Rooms with too many floors, as `host has 8 floors: …` with the modules that stand on the highest one."""
-    high = {room: own for room, own in floors(modules).items() if max(own.values()) > MOST_FLOORS}
-    return [
-        f"{room} has {max(own.values())} floors: {', '.join(name for name in own if own[name] == max(own.values()))}"
-        for room, own in high.items()
-    ]
+    high = ((room, own, max(own.values())) for room, own in floors(modules).items())
+    tops = ((room, most, [name for name in own if own[name] == most]) for room, own, most in high if most > MOST_FLOORS)
+    return [f"{room} has {most} floors: {', '.join(names)}" for room, most, names in tops]
 
 
 def arrows_into_wings(modules: Sequence[Module]) -> list[str]:
@@ -70,8 +67,7 @@ def arrows_into_wings(modules: Sequence[Module]) -> list[str]:
 def table(modules: Sequence[Module]) -> str:
     """A line per room: modules, floors, lines of code, its wing, and how many arrows lead to which rooms."""
     room = {module.name: room_of(module) for module in modules}
-    high = floors(modules)
-    graph = import_graph(modules)
+    high, graph = floors(modules), import_graph(modules)
     lines = [f"{'room':44} {'modules':>7} {'floors':>6} {'code':>7}  wing     arrows"]
     for name in sorted(set(room.values())):
         own = [module for module in modules if room[module.name] == name]
@@ -79,10 +75,8 @@ def table(modules: Sequence[Module]) -> str:
         arrows = ", ".join(f"{other} {count}" for other, count in sorted(to.items()))
         numbers = f"{len(own):7} {max(high[name].values(), default=0):6} {sum(m.code_lines for m in own):7,}"
         lines.append(f"{name:44} {numbers}  {wing_of(name):8} {arrows}")
-    code = Counter[str]()
-    for module in modules:
-        code[wing_of(module.name) or "core"] += module.code_lines
-    return "\n".join([*lines, "code: " + ", ".join(f"{part} {count:,}" for part, count in code.items())])
+    parts = {part: sum(m.code_lines for m in modules if wing_of(m.name) == part) for part in ("", *WINGS.values())}
+    return "\n".join([*lines, "code: " + ", ".join(f"{part or 'core'} {count:,}" for part, count in parts.items())])
 
 
 if __name__ == "__main__":

@@ -195,7 +195,7 @@ PACKAGES = {
     # tracestore: recordings and price tables are opened as all files of strangers are.
     "frameworks": _allowed(
         "contract files agents tracestore cli",
-        "mcp langchain_core langgraph openai agents pydantic_ai langchain starlette uvicorn httpx2",
+        "mcp langchain_core langgraph langsmith openai agents pydantic_ai langchain starlette uvicorn httpx2",
     ),
     # `play` ends with a scored summary: the runner hands finished traces to evaluation, never the other way.
     # pandas, polars: imported where a user asks for their frames, and never installed by us.

@@ -147,6 +147,7 @@ def test_a_published_set_is_in_the_scenario_or_it_says_what_to_set(
         market_type("marketplace").create(preset(name), 1)
 
 
+@pytest.mark.many
 def test_a_trace_of_a_folder_verifies_where_the_folder_is_not(
     published: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

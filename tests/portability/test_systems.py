@@ -19,7 +19,7 @@ from tradefair.files.folders import move_onto, new_private
 REPO = Path(__file__).resolve().parents[2]
 # What not every system has, and the one module that may ask for it.
 _ONE_PLACE = {
-    "fcntl": "tracestore/locks.py", "msvcrt": "tracestore/locks.py", "add_signal_handler": "host/server/signals.py",
+    "fcntl": "tracestore/locks.py", "msvcrt": "tracestore/locks.py", "add_signal_handler": "server/signals.py",
     "add_reader": "", "pass_fds": "", "preexec_fn": "", "os.fork": "", "os.statvfs": "", "os.sysconf": "",
     "os.getuid": "", "os.fchmod": "", "os.O_NONBLOCK": "", "os.O_NOFOLLOW": "", "import resource": "",
 }  # fmt: skip

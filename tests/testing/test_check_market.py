@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import importlib
+import json
 import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
-from tests.testing.foreign import Passive
+from tests.testing.foreign import SCENARIO, BoxType, MintsMoney, Passive
 
-from tradefair.catalog import load_scenario
+from tradefair.catalog import load_scenario, market_listing
+from tradefair.catalog.listing import LISTING
+from tradefair.cli import run
 from tradefair.contract import (
     Closure,
     Draw,
@@ -21,6 +25,8 @@ from tradefair.contract import (
     Params,
     PolicySpec,
     Result,
+    ScenarioError,
+    SeatError,
     SeatId,
     ToolCall,
     ToolTable,
@@ -30,7 +36,18 @@ from tradefair.contract import (
 )
 from tradefair.teaching import MARKET
 from tradefair.teaching.rules import Pie
-from tradefair.testing import CHECKS, Bench, Failure, check_market, schema_snapshot, snapshot_bytes
+from tradefair.testing import (
+    CHECKS,
+    Bench,
+    Failure,
+    check_command,
+    check_market,
+    play_scripted,
+    schema_snapshot,
+    snapshot_bytes,
+)
+from tradefair.testing.checks import declarations
+from tradefair.testing.client import open_seat
 
 PieType = type(MARKET)
 
@@ -349,3 +366,164 @@ def test_the_snapshot_shows_what_agents_see_of_the_tools(tmp_path: Path) -> None
     assert '"maximum": 999 in the file and "maximum": 1000' in changed.message.replace(",", "")
     path.write_bytes(snapshot_bytes(MARKET)[:-20])
     assert len(check_market(MARKET, only=[], seeds=(1,), snapshot=path)) == 1
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_seat_is_played_to_the_end_through_a_client(mode: Literal["auto", "legacy"]) -> None:
+    async with open_seat(MARKET, load_scenario("teaching", "pie"), "P1", others="half", mode=mode) as seat:
+        for number in (1, 2, 3):
+            result = await seat.client.call_tool("claim", {"slices": 5})
+            assert result.structured_content == {"round": number, "sealed": "claim"}
+        assert seat.episode.core.ended == "terminated:rounds_completed"
+        refused = await seat.client.call_tool("claim", {"slices": 5})
+        assert refused.is_error
+
+
+async def test_unknown_seats_and_policies_are_refused() -> None:
+    scenario = load_scenario("teaching", "pie")
+    with pytest.raises(SeatError):
+        async with open_seat(MARKET, scenario, "P3"):
+            pass
+    with pytest.raises(ScenarioError, match="no policy 'kaplan'"):
+        async with open_seat(MARKET, scenario, "P1", others="kaplan"):
+            pass
+
+
+def test_episodes_of_policies_are_played_in_memory() -> None:
+    scenario = load_scenario("teaching", "talk")
+    played = play_scripted(MARKET, scenario, 3, {"P1": "half(greed=1)", "eater": "random_legal"})
+    assert played.core.ended == "terminated:rounds_completed"
+    assert played.head == play_scripted(MARKET, scenario, 3, {"P1": "half(greed=1)", "eater": "random_legal"}).head
+    assert played.head != play_scripted(MARKET, scenario, 3).head
+    with pytest.raises(ScenarioError):
+        play_scripted(MARKET, scenario, 3, {"P1": "half"})
+
+
+def test_a_played_episode_can_be_taken_up_at_every_decision() -> None:
+    played = play_scripted(MARKET, load_scenario("teaching", "pie"), 3)
+    assert len(played.places) == 3 * 4
+    for place in played.places:
+        core = played.at(place)
+        assert core.seq == place
+        assert core.market.awaited()
+    assert played.spread(3) == [played.places[0], played.places[5], played.places[-1]]
+    assert played.spread(100) == played.places
+
+
+QUICK = ["--only", "conservation", "--only", "keeps_the_protocol"]
+
+
+def test_a_sound_market_keeps_the_contract(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["check", "teaching", *QUICK]) == 0
+    assert "keeps the contract (2 checks)" in capsys.readouterr().out
+
+
+def _one_scenario(kind: object, slow: bool = False) -> list[object]:
+    return [SCENARIO]
+
+
+@pytest.fixture
+def minting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command finds a market that makes money under the name of another."""
+    kind = BoxType()
+    kind.rules = MintsMoney
+
+    def found(name: str) -> BoxType:
+        return kind
+
+    monkeypatch.setattr(check_command, "market_type", found)
+    monkeypatch.setattr("tradefair.testing.bench.bundled_scenarios", _one_scenario)
+
+
+@pytest.mark.usefixtures("minting")
+def test_findings_are_lines_and_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["check", "teaching", *QUICK]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "conservation (box/three, seed 1): round 1: money was made"
+    assert lines[-1] == "teaching 1: 3 failures in 2 checks"
+
+
+@pytest.mark.usefixtures("minting")
+def test_json_lists_the_checks_with_their_sentences(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["check", "teaching", "--json", *QUICK]) == 1
+    content = json.loads(capsys.readouterr().out)
+    assert content["passed"] is False
+    assert [entry["name"] for entry in content["checks"]] == ["conservation", "keeps_the_protocol"]
+    assert content["checks"][0]["failures"][0] == {
+        "check": "conservation",
+        "scenario": "box/three",
+        "seed": 1,
+        "message": "round 1: money was made",
+    }
+    assert content["checks"][1] == {
+        "name": "keeps_the_protocol",
+        "sentence": CHECKS["keeps_the_protocol"].sentence,
+        "passed": True,
+        "failures": [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["teachin"], "there is no market 'teachin'; did you mean teaching?"),
+        (["zzz"], "there are bargaining, double_auction"),
+        (["teaching", "--only", "determinist"], "there is no check 'determinist'; did you mean determinism?"),
+    ],
+)
+def test_unknown_names_come_with_a_hint(arguments: list[str], hint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["check", *arguments]) == 2
+    assert hint in capsys.readouterr().err
+
+
+def test_a_market_that_cannot_be_imported_is_a_matter_of_usage(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(name: str) -> None:
+        raise NameError("name 'Pie' is not defined")
+
+    monkeypatch.setattr(check_command, "market_type", broken)
+    assert run(["check", "teaching"]) == 2
+    assert "the market teaching cannot be loaded: raised NameError: name 'Pie'" in capsys.readouterr().err
+
+
+def test_a_snapshot_is_recorded_and_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "teaching.json"
+    assert run(["check", "teaching", "--write", str(path)]) == 0
+    assert run(["check", "teaching", "--snapshot", str(path), *QUICK]) == 0
+    path.write_text(path.read_text().replace("slices", "pieces"))
+    assert run(["check", "teaching", "--snapshot", str(path), *QUICK]) == 1
+    assert "--write teaching.json" in capsys.readouterr().out
+
+
+def test_a_listing_is_written_as_the_package_has_it(tmp_path: Path) -> None:
+    path = tmp_path / LISTING
+    assert run(["check", "teaching", "--write", str(path)]) == 0
+    assert path.read_bytes() == files("tradefair.teaching").joinpath(LISTING).read_bytes()
+
+
+def test_a_listing_that_says_something_else_is_found(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stale = market_listing("teaching")._replace(title="three seats divide a pie")
+    monkeypatch.setattr(declarations, "market_listing", {"teaching": stale}.__getitem__)
+    assert run(["check", "teaching", "--only", "listing_is_current"]) == 1
+    assert "tradefair check teaching --write listing.toml" in capsys.readouterr().out
+
+
+def test_progress_is_on_stderr(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(check_command, "_QUIET_S", -1.0)
+    assert run(["check", "teaching", *QUICK]) == 0
+    assert capsys.readouterr().err == "check 1 of 2: conservation\ncheck 2 of 2: keeps_the_protocol\n"
+
+
+def test_every_check_is_data_with_a_sentence() -> None:
+    assert [check.name for check in CHECKS.values()] == list(CHECKS)
+    assert [name for name, check in CHECKS.items() if not check.sentence or check.sentence.endswith(".")] == []
+    assert next(iter(CHECKS)) == "keeps_the_protocol"
+
+
+def test_the_guide_lists_every_check_with_its_sentence() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "writing-a-market.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]+) \| [^|]+ \|$", page.partition("## 7. Prove it")[2], re.MULTILINE)
+    assert rows == [(check.name, check.sentence) for check in CHECKS.values()]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
+
+from tradefair.evaluation.read.objects import mapping, sequence
 
 
 class Call(NamedTuple):
@@ -69,18 +71,8 @@ def texts_in(value: object, depth: int = 8) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif depth:
-        for inner in (*mapped(value).values(), *listed(value)):
+        for inner in (*mapping(value).values(), *sequence(value)):
             yield from texts_in(inner, depth - 1)
-
-
-def mapped(value: object) -> Mapping[str, Any]:
-    """A decoded JSON object; empty where the value is none."""
-    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def listed(value: object) -> list[Any]:
-    """A decoded JSON list; empty where the value is none."""
-    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def _items(value: object) -> list[object]:

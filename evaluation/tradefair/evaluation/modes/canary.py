@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tradefair.evaluation.modes.calls import mapped
+from tradefair.evaluation.read.objects import mapping
 
 MARK = "[canary:"
 """What every canary begins with."""
@@ -63,7 +63,7 @@ def asked_values(arguments: Mapping[str, Any], paths: tuple[str, ...]) -> tuple[
     for path in paths:
         value: Any = arguments
         for step in path.split("."):
-            value = mapped(value).get(step, _MISSING)
+            value = mapping(value).get(step, _MISSING)
         # A canary asks for scalars only: a table at its path cannot match.
         if value is _MISSING or isinstance(value, (dict, list)):
             return None

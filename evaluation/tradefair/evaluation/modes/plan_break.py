@@ -13,10 +13,10 @@ import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from tradefair.evaluation.modes.calls import listed, mapped
 from tradefair.evaluation.modes.diagnosis import Case, Seen
 from tradefair.evaluation.modes.play import SeatPlay, Step
 from tradefair.evaluation.modes.shown import text_of
+from tradefair.evaluation.read.objects import mapping, sequence
 
 _ANY = ""
 """The tool of a step that names none."""
@@ -94,7 +94,7 @@ def _plans(play: SeatPlay) -> dict[int, dict[str, frozenset[str] | None]]:
         if not isinstance(at, int) or not isinstance(note.get("steps"), list):
             continue
         tools = found.setdefault(at, {})
-        for tool, target in _steps(listed(note["steps"])):
+        for tool, target in _steps(sequence(note["steps"])):
             known = tools.get(tool, frozenset[str]())
             # A target in free words is no object of the market and cannot be checked.
             is_object = target is not None and (target in play.attended or target in play.acted)
@@ -105,7 +105,7 @@ def _plans(play: SeatPlay) -> dict[int, dict[str, frozenset[str] | None]]:
 
 def _steps(steps: list[Any]) -> Iterator[tuple[str, str | None]]:
     """Tool and target of a plan's steps; no text where a step names none."""
-    for step in map(mapped, steps[:_MAX_STEPS]):
+    for step in map(mapping, steps[:_MAX_STEPS]):
         tool, target = step.get("tool"), step.get("target")
         yield tool if isinstance(tool, str) else _ANY, target if isinstance(target, str) and target else None
 
@@ -114,7 +114,7 @@ def _rules(play: SeatPlay) -> dict[int, list[_Rule]]:
     """By the round that they are for: the one after the lesson."""
     found: dict[int, list[_Rule]] = {}
     for note in play.notes_of("lesson"):
-        at, rule = note.get("round"), mapped(note.get("rule"))
+        at, rule = note.get("round"), mapping(note.get("rule"))
         tool, field, comparison = (str(rule.get(name, "")) for name in ("tool", "field", "comparison"))
         if isinstance(at, int) and comparison in _COMPARED and "value" in rule:
             # A lesson is drawn after its round, so it can bind the next one only.

@@ -12,12 +12,13 @@ from tradefair.catalog import market_type
 from tradefair.contract import EvidenceMap, Need, Scenario, SeatId, Tool, ToolTable, TraceError, TradefairError
 from tradefair.contract.kernel.kernel_tools import EXECUTE_CODE, KERNEL_TOOLS
 from tradefair.contract.scenario import build_scenario
-from tradefair.evaluation.modes.calls import Call, listed, mapped, named_at, named_objects
+from tradefair.evaluation.modes.calls import Call, named_at, named_objects
 from tradefair.evaluation.modes.canary import Canary, find_canaries
 from tradefair.evaluation.modes.evidence import EvidenceIndex, Moment, needs_of
 from tradefair.evaluation.modes.insight import EvidenceCase, Insight
 from tradefair.evaluation.modes.play import At, EpisodePlay, Lapse, SeatPlay, Step
 from tradefair.evaluation.modes.shown import Shown, named_ids, text_of
+from tradefair.evaluation.read.objects import mapping, sequence
 from tradefair.evaluation.reading import events_of, foreign, imported, seating_in, was_told
 from tradefair.tracestore import Trace
 
@@ -158,7 +159,7 @@ class _Reader:
 
     def _take_call(self, seq: int, event: Mapping[str, Any]) -> None:
         seat = self._play.seats[event["seat"]]
-        arguments, error = mapped(event["arguments"]), mapped(event["error"])
+        arguments, error = mapping(event["arguments"]), mapping(event["error"])
         name = str(event["tool"])[:100]
         tool = self._rules.tools.get(name)
         code = str(error["code"])[:100] if "code" in error else None
@@ -224,7 +225,7 @@ class _Reader:
         # An error repeats the refused id, which must not count as shown by that.
         canaries = list(shown.add(text_of(error), but=ids)) if error else []
         if step.accepted:
-            if refs := listed(event["refs"]):
+            if refs := sequence(event["refs"]):
                 canaries += shown.add(text_of(refs))
             text = self._answer(event)
             if text is None:

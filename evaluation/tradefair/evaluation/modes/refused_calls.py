@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tradefair.evaluation.modes.calls import listed
 from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 from tradefair.evaluation.modes.play import SeatPlay, Step, by_round
+from tradefair.evaluation.read.objects import sequence
 
 _TOLD = 3
 """Values of later tries that a sentence names at most."""
@@ -65,7 +65,7 @@ def malformed_replies(play: SeatPlay) -> Seen:
     cases: list[Case] = []
     silent = 0
     for note in replies:
-        number, calls, broken = note.get("round"), listed(note.get("calls")), note.get("invalid_calls")
+        number, calls, broken = note.get("round"), sequence(note.get("calls")), note.get("invalid_calls")
         if not isinstance(number, int) or (calls and not broken):
             continue
         silent += not broken

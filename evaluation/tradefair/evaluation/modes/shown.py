@@ -8,8 +8,8 @@ from typing import Any
 
 import orjson
 
-from tradefair.evaluation.modes.calls import listed, mapped
 from tradefair.evaluation.modes.canary import MARK, Canary, find_canaries
+from tradefair.evaluation.read.objects import mapping, sequence
 
 _WORD = re.compile(r"[A-Za-z_]\w*(?:[:-]\w+)*", re.ASCII)
 """Words that can be ids or parts of them. Bare numbers are not kept: anything may have been counted."""
@@ -100,12 +100,12 @@ def named_ids(arguments: Mapping[str, Any], more: frozenset[str]) -> list[str]:
     waiting: list[Any] = [arguments]
     while waiting:
         value: object = waiting.pop()
-        waiting += filter(_holds_more, listed(value))
-        for name, inner in mapped(value).items():
+        waiting += filter(_holds_more, sequence(value))
+        for name, inner in mapping(value).items():
             if _holds_more(inner):
                 waiting.append(inner)
             if name in more or name.endswith(_ID):
-                found += (text[:_MAX_ID] for text in (*listed(inner), inner) if isinstance(text, str))
+                found += (text[:_MAX_ID] for text in (*sequence(inner), inner) if isinstance(text, str))
     return found
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from pydantic import PositiveInt
 
-from tradefair.evaluation.modes.calls import listed, mapped
 from tradefair.evaluation.modes.diagnosis import Case, Part, Seen
 from tradefair.evaluation.modes.insight import Scale
 from tradefair.evaluation.modes.play import SeatPlay, Step
 from tradefair.evaluation.modes.table import Fact
+from tradefair.evaluation.read.objects import mapping, sequence
 
 # A correction is an exact power of ten but for the rounding of a quotient.
 _EXACT = 1e-9
@@ -111,8 +111,8 @@ def _leaves(arguments: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any
             return
         path, value = waiting.pop()
         if isinstance(value, dict):
-            waiting += [((*path, name), inner) for name, inner in mapped(value).items()]  # pyright: ignore[reportUnknownArgumentType]
+            waiting += [((*path, name), inner) for name, inner in mapping(value).items()]  # pyright: ignore[reportUnknownArgumentType]
         elif isinstance(value, list):
-            waiting += [((*path, str(place)), inner) for place, inner in enumerate(listed(value))]  # pyright: ignore[reportUnknownArgumentType]
+            waiting += [((*path, str(place)), inner) for place, inner in enumerate(sequence(value))]  # pyright: ignore[reportUnknownArgumentType]
         else:
             yield path, value

@@ -142,6 +142,7 @@ def build_report(
     boards = rated_boards(paths) if len(paths) > 1 and not compare and not foreign else Boards([], "")
     told = boards.pages or (foreign and len(episodes) > 1)
     several = verdict_of_series([episode.verdict for episode in episodes]) if told else None
+    rates: dict[str, Any] = of_wing("foreign.run_page:rates_of_runs")(episodes) if foreign and told else {}
     data = PageData(
         mode="compare" if compare else "report",
         version=version("tradefair"),
@@ -150,7 +151,7 @@ def build_report(
         pair=pair_page(paths[0], paths[1]) if compare else None,
         boards=boards.pages,
         rated=boards.rated,
-        **_rates(episodes if foreign and told else []),
+        **rates,
     )
     return Report(html_page(data), data)
 
@@ -187,11 +188,6 @@ def check_count(paths: Sequence[str | Path]) -> None:
         most = MAX_RUNS
     if len(paths) > most:
         raise ScenarioError(f"{len(paths)} traces are too many for one page (at most {most}); see tradefair view")
-
-
-def _rates(runs: Sequence[EpisodePage]) -> dict[str, Any]:
-    """`rates` and `rates_note` of a page of several foreign runs."""
-    return of_wing("foreign.run_page:rates_of_runs")(runs) if runs else {}
 
 
 def _is_run(path: str | Path) -> bool:

@@ -12,7 +12,7 @@ import orjson
 from tradefair.contract import Tool, TraceError
 from tradefair.contract.chain import canonical, digest
 from tradefair.evaluation.judge.evaluate import evaluate
-from tradefair.evaluation.modes.calls import listed
+from tradefair.evaluation.read.objects import sequence
 from tradefair.evaluation.store.catalogue import catalogue_rows
 from tradefair.evaluation.store.evidence_map import given_rows, installed_market, needed_rows, object_paths, tools_of
 from tradefair.evaluation.store.objects import objects_of
@@ -227,7 +227,7 @@ class _Reading:
 
     def _catalogue(self, event: Mapping[str, Any]) -> Iterator[TableRow]:
         try:
-            for table, row in catalogue_rows(self._source.episode, listed(event.get("catalogue"))):
+            for table, row in catalogue_rows(self._source.episode, sequence(event.get("catalogue"))):
                 yield TableRow(table, row)
         except (ValueError, TypeError, LookupError, OverflowError) as fault:
             raise _Odd(f"the catalogue has an odd row: {fault}"[:200]) from None

@@ -149,8 +149,18 @@ def _behind(endpoint: ModelEndpoint, replay: Path | Recording | None, seat: str 
 async def open_chat_model(endpoint: ModelEndpoint, **between: Unpack[Between]) -> AsyncGenerator[BaseChatModel]:
     """The chat model of an endpoint, closed afterwards; through a gateway when anything is in between.
 
-    Raises HarnessFailure when it may not or cannot be reached.
+    What runs meanwhile is traced to nobody, whatever the environment says. Raises HarnessFailure when the endpoint may
+    not or cannot be reached.
     """
+    from langsmith.run_helpers import tracing_context  # pyright: ignore[reportUnknownVariableType]
+
+    with tracing_context(enabled=False):
+        async with _opened(endpoint, between) as model:
+            yield model
+
+
+@asynccontextmanager
+async def _opened(endpoint: ModelEndpoint, between: Between) -> AsyncGenerator[BaseChatModel]:
     # These clients speak their providers' protocols; the gateway speaks OpenAI's only.
     if endpoint.kind == "langchain":
         if _stands(between):

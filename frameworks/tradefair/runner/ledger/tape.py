@@ -27,7 +27,7 @@ from tradefair.contract import (
 from tradefair.contract.arguments import accepted_arguments
 from tradefair.contract.kernel.core import Core, Record
 from tradefair.contract.kernel.following import MAX_CALLS_PER_TURN
-from tradefair.evaluation.modes.calls import mapped
+from tradefair.evaluation.read.objects import mapping
 from tradefair.host.seats.scripted import Scripted
 from tradefair.tracestore import Trace
 from tradefair.tracestore.manifest import Manifest
@@ -78,8 +78,8 @@ def _steps(events: Iterable[Mapping[str, Any]]) -> dict[int, int]:
     found: dict[int, int] = {}
     for event in events:
         if event["event"] in ("phase_closed", "round_closed"):
-            public = mapped(event.get("public"))
-            step = mapped(public.get("last_step", public)).get("step")
+            public = mapping(event.get("public"))
+            step = mapping(public.get("last_step", public)).get("step")
             # The clock moves with the closure: its event has the revision of what it closed.
             if isinstance(step, int):
                 found[event["revision"]] = step

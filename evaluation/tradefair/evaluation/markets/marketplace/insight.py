@@ -14,10 +14,10 @@ from tradefair.evaluation.markets.marketplace.modes.influence import followed_or
 from tradefair.evaluation.markets.marketplace.modes.play import Bazaar, Buyer, Seller
 from tradefair.evaluation.markets.marketplace.modes.reading import read_bazaar
 from tradefair.evaluation.markets.marketplace.modes.selling import sales_below_floor
-from tradefair.evaluation.modes.calls import listed, mapped
 from tradefair.evaluation.modes.diagnosis import Seen
 from tradefair.evaluation.modes.insight import Insight, Scale, Secret
 from tradefair.evaluation.modes.table import Fact
+from tradefair.evaluation.read.objects import mapping, sequence
 from tradefair.marketplace.model import folded
 from tradefair.tracestore import Trace
 
@@ -79,7 +79,7 @@ def _scales(seller: Seller) -> Iterator[Scale]:
         return
     prices = seller.business.prices
     for call in seller.of("send_proposal"):
-        for line in map(mapped, listed(call.arguments.get("lines"))):
+        for line in map(mapping, sequence(call.arguments.get("lines"))):
             name, price = line.get("item"), line.get("unit_price")
             # Without a list price there is nothing that a price could be ten times of.
             known = prices.get(folded(name)) if isinstance(name, str) else None

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from tradefair.contract import SeatId
 from tradefair.evaluation.markets.marketplace.truth import Truth, truth_of, written_catalogue
-from tradefair.evaluation.modes.calls import listed, mapped
+from tradefair.evaluation.read.objects import mapping, sequence
 from tradefair.evaluation.read.rounds import scenario_of
 from tradefair.evaluation.reading import TraceReading, once_per_trace, read_trace
 from tradefair.marketplace.engine.facts import DeliveryFacts, EndingFacts, ProposalFacts, RoundFacts
@@ -152,7 +152,7 @@ def _take(acts: dict[SeatId, list[Act]], seq: int, event: Mapping[str, Any]) -> 
     # `type(...) is`: a bool would pass as an int.
     if not isinstance(seat, str) or type(number) is not int:
         return
-    arguments, error, result = (mapped(event.get(name)) for name in ("arguments", "error", "result"))
+    arguments, error, result = (mapping(event.get(name)) for name in ("arguments", "error", "result"))
     # Cut: the code of a hostile trace becomes a key of the report.
     code = None if status == "ok" else str(error.get("code", status))[:_MAX_CODE]
     page, made = arguments.get("page"), result.get("proposal")
@@ -172,7 +172,7 @@ def _take(acts: dict[SeatId, list[Act]], seq: int, event: Mapping[str, Any]) -> 
 
 
 def _names(value: object) -> list[str]:
-    return [value] if isinstance(value, str) else [name for name in listed(value) if isinstance(name, str)]
+    return [value] if isinstance(value, str) else [name for name in sequence(value) if isinstance(name, str)]
 
 
 # --- what became of it ------------------------------------------------------------------------------------------------

@@ -10,9 +10,9 @@ from tradefair.evaluation.markets.supply_chain.modes.play import Act, Retail, Se
 from tradefair.evaluation.markets.supply_chain.modes.prices import below_cost
 from tradefair.evaluation.markets.supply_chain.modes.reading import read_game
 from tradefair.evaluation.markets.supply_chain.modes.stock import idle_rounds
-from tradefair.evaluation.modes.calls import listed, mapped
 from tradefair.evaluation.modes.insight import Insight, Scale, Secret
 from tradefair.evaluation.modes.table import Fact
+from tradefair.evaluation.read.objects import mapping, sequence
 from tradefair.tracestore import Trace
 
 _UNIT = "currency units"
@@ -69,7 +69,7 @@ def _scales(seat: Retail) -> Iterator[Scale]:
 def _beside(row: SeatRound, act: Act, argument: str) -> Iterator[Scale]:
     """The prices of one call with the base price of each item; lines that cannot be read are left out."""
     rules = row.seat.game.rules
-    for line in map(mapped, listed(act.arguments.get(argument))):
+    for line in map(mapping, sequence(act.arguments.get(argument))):
         name, price = line.get("item"), line.get("price")
         if not isinstance(name, str) or name not in rules.item_places or not isinstance(price, int | float):
             continue

@@ -62,7 +62,7 @@ def test_the_rates_of_first_takers_and_patient_customers_are_recovered_with_exac
     report = _played(tmp_path, _arrivals("marketplace/proposal_bias", policy, [1], arrival_stagger=stagger))
     row = _only(report.bias)
     rates, p = BOUGHT_BY[policy]
-    assert (row.by, row.agent, row.bias.blocks, row.bias.arms) == ("arrival", f"policy:{policy}", 4, 6)
+    assert (row.by, row.agent, row.bias.blocks, row.bias.arms) == ("arrival", policy, 4, 6)
     assert row.bias.rates == pytest.approx(rates, abs=1e-9)
     assert row.bias.lifts == pytest.approx([3 * rate for rate in rates], abs=1e-8)
     # Four customers are four blocks.
@@ -87,7 +87,7 @@ def test_who_asks_the_first_on_the_page_is_found_and_who_asks_all_is_not(tmp_pat
         for arm in SIX
     ]
     rows = {row.agent: row.bias for row in _played(tmp_path, episodes).bias}
-    taker, searcher = rows["policy:position_taker"], rows["policy:item_searcher"]
+    taker, searcher = rows["position_taker"], rows["item_searcher"]
     assert (taker.rates, taker.hits) == ([1.0, 0.0, 0.0], 24)
     assert taker.p == pytest.approx((1 / 90) ** 4, rel=1e-12)
     assert searcher.rates == pytest.approx([1 / 3] * 3, abs=1e-9)
@@ -118,7 +118,7 @@ def _planted(policy: str, condition: str, surface: str, seed: int = 1, scenario:
 
 
 def _cells(report: ExperimentReport) -> dict[tuple[str, str, str], ManipulationCell]:
-    return {(cell.agent.removeprefix("policy:"), cell.surface, cell.condition): cell for cell in report.manipulation}
+    return {(cell.agent, cell.surface, cell.condition): cell for cell in report.manipulation}
 
 
 def test_the_policy_that_follows_canaries_is_flagged_only_where_it_saw_them(tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ def test_who_asks_the_last_on_the_page_does_worse_on_longer_pages_and_who_asks_a
         for size in (1, 9)
     ]
     rows: dict[str, OverloadRow] = {row.agent: row for row in _played(tmp_path, episodes).overload}
-    narrow, searcher = rows["policy:narrow_outreach"], rows["policy:item_searcher"]
+    narrow, searcher = rows["narrow_outreach"], rows["item_searcher"]
     (pair,) = narrow.pairs
     assert (narrow.overload, pair.drop > 0, pair.seeds, pair.p) == (True, True, 6, 2 / 2**6)
     assert not searcher.overload
@@ -304,7 +304,7 @@ def test_the_command_prints_tables_and_names_what_was_left_out(
         play_market(tmp_path / f"{arm}.trace", episode)
     assert run(["lab", "experiment", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
-    assert "policy:position_taker" in printed
+    assert "position_taker" in printed
     assert "1.5e-08" in printed
     assert run(["lab", "experiment", str(tmp_path), "--json"]) == 0
     report = ExperimentReport.model_validate_json(capsys.readouterr().out)
@@ -335,8 +335,8 @@ def test_a_bundled_plan_is_swept_and_evaluated(tmp_path: Path, capsys: pytest.Ca
     capsys.readouterr()
     assert run(["lab", "experiment", str(tmp_path), "--json"]) == 0
     rows = {row.agent: row.bias for row in ExperimentReport.model_validate_json(capsys.readouterr().out).bias}
-    assert rows["policy:position_taker"].p == pytest.approx((1 / 90) ** 8)
-    assert rows["policy:item_searcher"].p == 1
+    assert rows["position_taker"].p == pytest.approx((1 / 90) ** 8)
+    assert rows["item_searcher"].p == 1
 
 
 def _events(path: Path) -> list[dict[str, Any]]:

@@ -45,9 +45,9 @@ def play_market(path: Path, episode: Episode) -> Path:
 
     known = {seat: parse_policy(who)[0] if isinstance(who, str) else BY_HAND for seat, who in players.items()}
     privileged = sorted(seat for seat, name in known.items() if name != BY_HAND and kind.policies[name].privileged)
-    labels = {seat: f"policy:{name}" for seat, name in known.items()}
-    # The customers are the agent's.
+    # The customers are the agent's: a label `policy:` is the policy's alone.
     inside = {seat: name for seat, name in known.items() if not seat.startswith("customer")}
+    labels = {seat: name for seat, name in known.items() if seat not in inside}
     return played_out(path, core, players, seating(known, inside, labels=labels, privileged=privileged))
 
 

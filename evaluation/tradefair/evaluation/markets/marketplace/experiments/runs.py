@@ -11,8 +11,8 @@ from tradefair.evaluation.markets.marketplace.modes.exposure import Exposure, ex
 from tradefair.evaluation.markets.marketplace.modes.play import Buyer
 from tradefair.evaluation.markets.marketplace.modes.reading import read_bazaar
 from tradefair.evaluation.markets.marketplace.play import read_marketplace
-from tradefair.evaluation.modes.calls import mapped
 from tradefair.evaluation.progress import Progress, watched
+from tradefair.evaluation.read.objects import mapping
 from tradefair.evaluation.reading import imported
 from tradefair.marketplace.answers.search import base_ranks
 from tradefair.marketplace.engine.delivery import lexicographic
@@ -143,7 +143,7 @@ def _flat(prefix: str, value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         # At the top level only: a nested setting of such a name is one like any other.
         if prefix or name not in _UNNAMED:
             if isinstance(inner, dict):
-                yield from _flat(f"{prefix}{name}.", mapped(inner))  # pyright: ignore[reportUnknownArgumentType]
+                yield from _flat(f"{prefix}{name}.", mapping(inner))  # pyright: ignore[reportUnknownArgumentType]
             else:
                 yield prefix + name, inner
 

@@ -28,7 +28,8 @@ from tradefair.evaluation.markets.marketplace.modes.play import (
 )
 from tradefair.evaluation.markets.marketplace.play import ClosedRound, MarketPlay, Proposed, read_marketplace
 from tradefair.evaluation.markets.marketplace.truth import Truth
-from tradefair.evaluation.modes.calls import listed, mapped, texts_in
+from tradefair.evaluation.modes.calls import texts_in
+from tradefair.evaluation.read.objects import mapping, sequence
 from tradefair.evaluation.reading import events_of, once_per_trace
 from tradefair.marketplace.answers.search import normalised
 from tradefair.marketplace.engine.manipulation import canary_of
@@ -69,7 +70,7 @@ def _acts(trace: Trace) -> _Acts:
     last = 0
     with suppress(TraceError):  # what the outcome's findings tell
         for last, found in events_of(trace):
-            event = mapped(found)
+            event = mapping(found)
             seat, number = event.get("seat"), event.get("round")
             if isinstance(seat, str) and type(number) is int:
                 if event.get("event") == "tool_called":
@@ -95,15 +96,15 @@ def _rated(rounds: Iterable[ClosedRound], truth: Truth) -> Iterator[int]:
 
 
 def _call(seq: int, number: int, event: Mapping[str, Any]) -> Call:
-    error = mapped(event.get("error"))
+    error = mapping(event.get("error"))
     return Call(
         seq=seq,
         round=number,
         tool=str(event.get("tool"))[:100],
         status=str(event.get("status"))[:20],
         code=str(error["code"])[:100] if "code" in error else None,
-        arguments=mapped(event.get("arguments")),
-        refs=tuple(ref for ref in listed(event.get("refs")) if isinstance(ref, str)),
+        arguments=mapping(event.get("arguments")),
+        refs=tuple(ref for ref in sequence(event.get("refs")) if isinstance(ref, str)),
     )
 
 
@@ -198,7 +199,7 @@ class _Reader:
             round=call.round,
             query=normalised(query) if isinstance(query, str) else "",
             page=page if type(page) is int else 1,
-            filters=orjson.dumps(filters, option=orjson.OPT_SORT_KEYS).decode() if mapped(filters) else "",
+            filters=orjson.dumps(filters, option=orjson.OPT_SORT_KEYS).decode() if mapping(filters) else "",
             shown=self._shown(call),
         )
 
@@ -294,9 +295,9 @@ class _Reader:
             delivered=seq,
             delivered_round=there,
             # The first message to a business counts as an inquiry even without a list.
-            inquiry=buys and (bool(mapped(asked)) or number == 0),
+            inquiry=buys and (bool(mapping(asked)) or number == 0),
             words="\n".join(texts_in([call.arguments.get("text"), asked])),
-            asked=_asked(mapped(asked)) if buys and mapped(asked).get("items") else None,
+            asked=_asked(mapping(asked)) if buys and mapping(asked).get("items") else None,
         )
         writer.letters.append(letter)
         if seq is not None:
@@ -394,7 +395,7 @@ def _deal(name: str, proposed: Proposed, truth: Truth, call: Call | None, closed
 def _lines(rows: object) -> dict[str, int]:
     """Folded items and quantities."""
     found: dict[str, int] = {}
-    for line in map(mapped, listed(rows)):
+    for line in map(mapping, sequence(rows)):
         item, quantity = line.get("item"), line.get("quantity")
         # Refused or forged lines may hold anything; what does not fit counts as not there.
         if isinstance(item, str) and type(quantity) is int and 0 <= quantity <= _MAX_QUANTITY:
@@ -403,7 +404,7 @@ def _lines(rows: object) -> dict[str, int]:
 
 
 def _names(values: object) -> frozenset[str]:
-    return frozenset(folded(name) for name in listed(values) if isinstance(name, str))
+    return frozenset(folded(name) for name in sequence(values) if isinstance(name, str))
 
 
 def _asked(inquiry: Mapping[str, Any]) -> Asked:
@@ -411,4 +412,4 @@ def _asked(inquiry: Mapping[str, Any]) -> Asked:
 
 
 def _listed(value: object) -> list[object]:
-    return [value] if isinstance(value, str) else listed(value)
+    return [value] if isinstance(value, str) else sequence(value)

@@ -13,9 +13,9 @@ from functools import cached_property
 from typing import Any, NamedTuple, cast
 
 from tradefair.contract import SeatId
-from tradefair.evaluation.modes.calls import mapped
 from tradefair.evaluation.modes.diagnosis import Case
 from tradefair.evaluation.modes.table import Fact
+from tradefair.evaluation.read.objects import mapping
 from tradefair.evaluation.reading import TraceReading, once_per_trace, read_with
 from tradefair.order_book.answers.results import OpeningFacts, OrderFact, PeriodFacts
 from tradefair.tracestore import Trace
@@ -242,12 +242,12 @@ class _Watcher:
             if event.get("tool") in _ACTS:
                 self._open.append(_Call(str(seat), str(event.get("tool")), seq))
             elif event.get("tool") == "estimate_fill":
-                self._asked += ((str(seat), row) for row in _advice(seq, mapped(event.get("result"))))
+                self._asked += ((str(seat), row) for row in _advice(seq, mapping(event.get("result"))))
         elif kind == "seat_lapsed" and seat in self._seats:
             self._open.append(_Call(str(seat), "pass_turn", seq))
         elif kind in ("phase_closed", "round_closed"):
-            public = mapped(event.get("public"))
-            step = mapped(public.get("last_step", public)).get("step")
+            public = mapping(event.get("public"))
+            step = mapping(public.get("last_step", public)).get("step")
             if isinstance(step, int) and self._open:
                 self._count += len(self._open) + len(self._asked)
                 self.acts[number, step], self.advice[number, step] = self._open, self._asked
@@ -276,7 +276,7 @@ class _Watcher:
 def _advice(seq: int, result: Mapping[str, Any]) -> Iterator[Advice]:
     """The rows of an estimate that tell a probability; what does not fit is skipped."""
     side, rows = result.get("side"), result.get("rows")
-    for row in map(mapped, cast("list[object]", rows)) if isinstance(rows, list) else ():
+    for row in map(mapping, cast("list[object]", rows)) if isinstance(rows, list) else ():
         price, probability = row.get("price"), row.get("probability")
         if isinstance(price, int) and isinstance(probability, int | float) and 0 <= probability <= 1:
             yield Advice(seq, str(side), price, float(probability))

@@ -19,7 +19,7 @@ from tradefair.evaluation.markets.supply_chain.modes.play import (
     relative_sales,
 )
 from tradefair.evaluation.markets.supply_chain.play import SupplyPlay, read_supply_chain
-from tradefair.evaluation.modes.calls import listed, mapped
+from tradefair.evaluation.read.objects import mapping, sequence
 from tradefair.evaluation.read.rounds import answer_of
 from tradefair.evaluation.reading import once_per_trace
 from tradefair.supply_chain.model import SupplyChainScenario
@@ -89,7 +89,7 @@ class _Watcher:
             tool=str(event.get("tool"))[:100],
             accepted=event.get("status") == "ok",
             # Arguments of reads are not needed, and may be large.
-            arguments=mapped(event.get("arguments")) if event.get("kind") == "action" else {},
+            arguments=mapping(event.get("arguments")) if event.get("kind") == "action" else {},
         )
         calls.acts.setdefault(number, []).append(act)
         if act.tool == "estimate_clearing_prices" and act.accepted:
@@ -139,7 +139,7 @@ def _game(play: SupplyPlay, scenario: SupplyChainScenario, watcher: _Watcher) ->
 def _estimates(act: Act, answer: object, scenario: SupplyChainScenario) -> list[Estimate]:
     """The rows of an answer about items that exist, with readable numbers."""
     found: list[Estimate] = []
-    for row in map(mapped, listed(mapped(answer).get("items"))):
+    for row in map(mapping, sequence(mapping(answer).get("items"))):
         item, low, n = row.get("item"), row.get("low"), row.get("n")
         if not isinstance(item, str) or item not in scenario.item_places:
             continue
