@@ -161,7 +161,9 @@ class Watch:
         start = Core.start
 
         def counted(core: Core, *given: Any, **named: Any) -> Any:
-            self._count("episodes")
+            # Here: a plugin that another one imports is not rewritten.
+            if not import_module("tests.traces").MADE:
+                self._count("episodes")
             return start(core, *given, **named)
 
         setattr(Core, start.__name__, counted)

@@ -6,7 +6,7 @@ floor above the highest module of its room that it imports.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 
@@ -45,10 +45,8 @@ def floors(modules: Sequence[Module]) -> dict[str, dict[str, int]]:
     def floor(name: str) -> int:
         return 1 + max((floor(below) for below in graph[name] if room.get(below) == room[name]), default=0)
 
-    found: defaultdict[str, dict[str, int]] = defaultdict(dict)
-    for name in sorted(room):
-        found[room[name]][name] = floor(name)
-    return found
+    rooms = sorted(set(room.values()))
+    return {own: {name: floor(name) for name in sorted(room) if room[name] == own} for own in rooms}
 
 
 def high_rooms(modules: Sequence[Module]) -> list[str]:
@@ -73,7 +71,7 @@ def table(modules: Sequence[Module]) -> str:
         own = [module for module in modules if room[module.name] == name]
         to = Counter(room[target] for module in own for target in graph[module.name] if room[target] != name)
         arrows = ", ".join(f"{other} {count}" for other, count in sorted(to.items()))
-        numbers = f"{len(own):7} {max(high[name].values(), default=0):6} {sum(m.code_lines for m in own):7,}"
+        numbers = f"{len(own):7} {max(high.get(name, {}).values(), default=0):6} {sum(m.code_lines for m in own):7,}"
         lines.append(f"{name:44} {numbers}  {wing_of(name):8} {arrows}")
     parts = {part: sum(m.code_lines for m in modules if wing_of(m.name) == part) for part in ("", *WINGS.values())}
     return "\n".join([*lines, "code: " + ", ".join(f"{part or 'core'} {count:,}" for part, count in parts.items())])

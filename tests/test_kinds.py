@@ -86,7 +86,7 @@ def test_hidden(): getattr(os, "sys" + "tem")("true")
 def test_examples(number): pass
 def test_episodes(tmp_path):
     for seed in range(%d):
-        core = __import__("tradefair.contract.kernel.core").contract.core.Core.create(*made(seed))
+        core = __import__("tradefair.contract.kernel.core").contract.kernel.core.Core.create(*made(seed))
         core.start()
 def made(seed):
     from tradefair.catalog import load_scenario, market_type

@@ -156,11 +156,19 @@ def kept(play: Callable[Concatenate[Path, P], object]) -> Callable[Concatenate[P
     return taken
 
 
+MADE: list[Path] = []
+"""What is being played to be kept: whoever asks first for an episode that others share has not begun it alone."""
+
+
 def _enter(entry: Path, play: Callable[[Path], object]) -> None:
     """Play an episode and keep it; who reads sees a whole entry or none."""
     with tempfile.TemporaryDirectory(prefix=f"{entry.stem}-", dir=entry.parent) as folder:
         fresh = Path(folder, "fresh.trace")
-        play(fresh)
+        MADE.append(entry)
+        try:
+            play(fresh)
+        finally:
+            MADE.pop()
         content = fresh.read_bytes()
         whole = fresh.with_name("whole")
         # A seventh of the size, for a millisecond.
@@ -183,7 +191,11 @@ def _content(entry: Path) -> bytes:
 def _check_fresh(entry: Path, play: Callable[[Path], object]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         fresh = Path(folder, "fresh.trace")
-        play(fresh)
+        MADE.append(entry)
+        try:
+            play(fresh)
+        finally:
+            MADE.pop()
         if fresh.read_bytes() != _content(entry):
             raise AssertionError(f"{entry} is kept, and played again it comes out otherwise")
 

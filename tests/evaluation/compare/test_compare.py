@@ -297,7 +297,6 @@ def test_a_damaged_trace_is_a_finding_and_not_compared(
     assert "1 pair is too few to test (8 are needed)" in capsys.readouterr().out
 
 
-@pytest.mark.many
 def test_a_seed_that_is_there_twice_is_refused_by_name_but_trials_under_several_keys_are_averaged(
     play_seeds: PlaySeeds, play_into: PlayInto
 ) -> None:

@@ -147,7 +147,6 @@ def test_shares_leave_out_pairs_with_nothing_to_win() -> None:
     assert shares_of([pair(1, 3)], PAYOFF) is None
 
 
-@pytest.mark.many
 def test_a_seat_with_nothing_to_win_is_told(play_seeds: PlaySeeds) -> None:
     found = compare_folders(play_seeds("a", "zip", range(12)), play_seeds("b", "truthful", range(12)))
     assert found.shares is not None
