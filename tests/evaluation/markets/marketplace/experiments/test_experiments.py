@@ -335,8 +335,8 @@ def test_a_bundled_plan_is_swept_and_evaluated(tmp_path: Path, capsys: pytest.Ca
     capsys.readouterr()
     assert run(["lab", "experiment", str(tmp_path), "--json"]) == 0
     rows = {row.agent: row.bias for row in ExperimentReport.model_validate_json(capsys.readouterr().out).bias}
-    assert rows["position_taker"].p == pytest.approx((1 / 90) ** 8)
-    assert rows["item_searcher"].p == 1
+    assert rows["policy:position_taker"].p == pytest.approx((1 / 90) ** 8)
+    assert rows["policy:item_searcher"].p == 1
 
 
 def _events(path: Path) -> list[dict[str, Any]]:
