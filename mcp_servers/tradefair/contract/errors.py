@@ -129,7 +129,7 @@ def _first(names: Sequence[str], room: int) -> str:
         return listed
     more = f" … {len(names)} in all"
     # Where no name fits the sign stands alone.
-    return (listed[: max(room - len(more), 0)].rpartition(",")[0] + more).lstrip()
+    return (listed[: max(room - len(more), 0)].rpartition(",")[0].rstrip() + more).lstrip()
 
 
 def _near(name: str, known: Sequence[str]) -> list[str]:
