@@ -1,4 +1,8 @@
-"""The bridge from MCP tools to langchain-core tools, over a real in-process server in both protocol eras."""
+"""The bridge from MCP tools to langchain-core tools, over a real in-process server in both protocol eras.
+
+Also here:
+- What goes from one round to the next, and prompts as files.
+"""
 
 from __future__ import annotations
 

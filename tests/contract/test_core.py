@@ -1,4 +1,8 @@
-"""Core: one command in, event bytes and one answer out."""
+"""Core: one command in, event bytes and one answer out.
+
+Also here:
+- The outcome digest: what was decided, however it was spelt and whenever it came.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Wrong names: one short line with what may have been meant, and the place of all names."""
+"""Wrong names: one short line with what may have been meant, and the place of all names.
+
+Also here:
+- What an MCP answer says of a call, and what a tool's name and annotations say of its effect.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Money at the door: exact, or refused."""
+"""Money at the door: exact, or refused.
+
+Also here:
+- Money as people read it: exact halves go away from zero, whatever a double's last bits are.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Who played: bound by the chain, folded over the events that say it, read from old traces without trust."""
+"""Who played: bound by the chain, folded over the events that say it, read from old traces without trust.
+
+Also here:
+- Policies: their spelling, their own draws, their answers.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Scenarios: what is wrong in one is named with key, value and what is allowed."""
+"""Scenarios: what is wrong in one is named with key, value and what is allowed.
+
+Also here:
+- Bounds of the scenario: what is listed is narrower than what is declared, and nowhere narrower than the rules.
+"""
 
 from __future__ import annotations
 

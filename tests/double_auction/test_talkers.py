@@ -1,4 +1,8 @@
-"""Scripted seats that talk: each does what it is named for, over tools and by rules alone."""
+"""Scripted seats that talk: each does what it is named for, over tools and by rules alone.
+
+Also here:
+- Sanity of the whole field of traders, and what the oracle of sealed quotes leaves on the table (page, 13).
+"""
 
 from __future__ import annotations
 

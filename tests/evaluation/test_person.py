@@ -1,4 +1,8 @@
-"""Two minds in one seat: what tables, verdicts, ratings and arenas say where a person has moved for an agent."""
+"""Two minds in one seat: what tables, verdicts, ratings and arenas say where a person has moved for an agent.
+
+Also here:
+- 60.0 for 60 and null for what is left out: however a client writes its calls, the play is the same.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Three graphs, one loop: the same policy behind each of them makes the same calls, and what each adds is noted."""
+"""Three graphs, one loop: the same policy behind each of them makes the same calls, and what each adds is noted.
+
+Also here:
+- Agents of every framework play a market whose clock waits for nobody.
+- The same policy on the same seed through every framework: the same actions, and a market that cannot tell.
+"""
 
 from __future__ import annotations
 

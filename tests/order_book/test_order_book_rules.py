@@ -1,4 +1,8 @@
-"""The order book's rules: benchmarks of zero intelligence, shares, refusals, queues; both ways of play are one."""
+"""The order book's rules: benchmarks of zero intelligence, shares, refusals, queues; both ways of play are one.
+
+Also here:
+- The book trades as a list that is scanned for the best order would: in random streams and the sample sequences.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Ratings, reviews, returns and news as the manager reads them, and the analysis tools over them."""
+"""Ratings, reviews, returns and news as the manager reads them, and the analysis tools over them.
+
+Also here:
+- A manager behind MCP: foreign words are marked, programs read the store, a graph plays what its policy plays.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""`tradefair sweep --luck`: known shares are found, replicas differ in the agent's draws alone."""
+"""`tradefair sweep --luck`: known shares are found, replicas differ in the agent's draws alone.
+
+Also here:
+- Where a verdict puts an episode between two references, and where it does not.
+- `tradefair sweep --rank`: the games of a plan, then who is ahead.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""The runner: the same policy behind any framework plays the same episode; what an agent may not be is refused."""
+"""The runner: the same policy behind any framework plays the same episode; what an agent may not be is refused.
+
+Also here:
+- An agent's options are read once, in one module, and a ready agent may be anybody's.
+- Policies that must be told what a scenario hides: in process only, in nobody's place, and marked as such.
+- Trials: one episode played again, opened by what the agent wrote when it ended.
+- Episodes that no outside seat can join: their traces appear whole, or as those of a live episode that failed.
+"""
 
 from __future__ import annotations
 

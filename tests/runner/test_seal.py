@@ -1,6 +1,10 @@
 """What lies beside the chain is under the seal: a change of any column of any table shows, with the rules and without.
 
-Played by an agent in process, so that there are times, transports and model records."""
+Played by an agent in process, so that there are times, transports and model records.
+
+Also here:
+- Sealed seeds: who has the secret makes the seeds, who has the commitment checks the secret.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""The conformance kit finds what is wrong with a market: one deliberately broken market per check."""
+"""The conformance kit finds what is wrong with a market: one deliberately broken market per check.
+
+Also here:
+- `tradefair check`: exit codes, names with a hint, JSON, snapshots.
+- A seat of a fresh episode as an MCP client in this process, and whole episodes without any host.
+"""
 
 from __future__ import annotations
 

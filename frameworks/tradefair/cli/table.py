@@ -70,7 +70,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("control", "Play", "Make, watch and end a host's episodes.", "host.commands.control_commands:control"),
     Command("connect", "Play", "Connect a stdio client to a hosted seat.", "host.commands.serving_commands:connect"),
     Command("config", "Play", "Print a client's configuration for a seat.", "host.commands.config_command:config"),
-    Command("tasks", "Play", "The tasks that are trained on, and their seeds.", "runner.tasks.env_command:show_tasks"),
+    Command("tasks", "Play", "The tasks that are trained on, and their seeds.", "runner.commands.tasks_command:show"),
     Command("gateway", "Play", "Serve a model endpoint; record, replay.", "runner.commands.gateway_command:gateway"),
     Command(
         "list", "Look", "Every market in short; a folder's traces.", "evaluation.commands.list_command:list_traces"

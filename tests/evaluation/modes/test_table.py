@@ -1,4 +1,8 @@
-"""A table of modes is checked when it is loaded: a mode that silently never fires is worse than one that fails."""
+"""A table of modes is checked when it is loaded: a mode that silently never fires is worse than one that fails.
+
+Also here:
+- Findings in words: which of them are told, counted and named together.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The page of a run that no rules have made, as data: texts as a transcript shows them, tools, what was left out."""
+"""The page of a run that no rules have made, as data: texts as a transcript shows them, tools, what was left out.
+
+Also here:
+- `tradefair report` as people and programs call it.
+"""
 
 from __future__ import annotations
 

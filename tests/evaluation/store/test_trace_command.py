@@ -1,4 +1,8 @@
-"""`tradefair trace`: what it answers, in tables and as JSON, and what it refuses."""
+"""`tradefair trace`: what it answers, in tables and as JSON, and what it refuses.
+
+Also here:
+- Cut, reordered, doubled, future, empty or hostile traces give findings and exit codes, never a crash.
+"""
 
 from __future__ import annotations
 

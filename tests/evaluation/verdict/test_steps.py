@@ -1,4 +1,8 @@
-"""What a verdict says to do next can be typed as it stands."""
+"""What a verdict says to do next can be typed as it stands.
+
+Also here:
+- The first screen of `evaluate` on runs that no rules have made: source, findings by step, what holds.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A trace as its market's typed rounds: scenario, closures, calls and lapses. Every market reads through here.
+"""A trace as its market's typed rounds: scenario, closures, calls and lapses. Pricing, bargaining and the
+double auction read through here; the other markets still watch events themselves (`read_with`).
 
 It reads facts and never re-executes, so that older traces stay readable. What does not fit is left out, or a finding.
 """

@@ -1,4 +1,8 @@
-"""Outcomes, pictures and general findings of bargaining, from the traces of scripted games."""
+"""Outcomes, pictures and general findings of bargaining, from the traces of scripted games.
+
+Also here:
+- Public PACT games: everything that their logs say comes out of re-execution, or is a finding with its line.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Charts of the order book, against a small game whose every trade is known, and against the outcomes of shares."""
+"""Charts of the order book, against a small game whose every trade is known, and against the outcomes of shares.
+
+Also here:
+- Failure modes of the order book: a control shows each, a competent trader in the same place does not.
+- Outcomes of the order book: bubbles of hand-made paths, Smith's alpha, a replayed ledger, shares of the best.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Every failure mode of retail: a manager that provokes it, and the careful one that does not. Real episodes."""
+"""Every failure mode of retail: a manager that provokes it, and the careful one that does not. Real episodes.
+
+Also here:
+- The ladder that stands under a result in the reference store.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Outcomes of the supply chain: formulas with their edge cases, and whole traces (supply-chain page, 9 and 13)."""
+"""Outcomes of the supply chain: formulas with their edge cases, and whole traces (supply-chain page, 9 and 13).
+
+Also here:
+- Figures of a supply chain beside those of the `skill` population on the same scenario and seed.
+"""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _Data = Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Folde
 _SHOWN = 20
 
 
-def show_tasks(
+def show(
     name: Annotated[str, typer.Argument(metavar="[SPLIT[/INDEX]]", help="A split, or one task.")] = "",
     tasks: _File = None,
     salt: Annotated[
