@@ -10,6 +10,7 @@ from tests.evaluation.ratings.playing import auction, bargain
 from tradefair.contract import Chance, ScenarioError
 from tradefair.evaluation.charts.chart import IntervalChart, MatrixChart
 from tradefair.evaluation.ratings.charts import leaderboard_charts
+from tradefair.evaluation.ratings.leader import Placed, leader
 from tradefair.evaluation.ratings.leaderboards import leaderboards
 from tradefair.evaluation.ratings.ranking import ranking_verdict
 from tradefair.evaluation.ratings.rating import DuelBoard, FieldBoard, LeftOut
@@ -239,7 +240,9 @@ def test_a_ranking_says_who_leads_and_whether_first_place_is_open() -> None:
     assert " leads bargaining/pact by score, before b (" in ranking_verdict(made).sentences[0]
     close = [auction("ab" if seed % 2 else "ba", (0.3, 0.35), seed) for seed in range(12)]
     assert leaderboards(Results(close, [])).boards[0].open == ["a", "b"]
-    # One game shows no order, however far apart its labels are.
+    # One game shows no order, however far apart its labels are, and whatever interval is claimed for it.
+    leads = [leader([Placed("a", 9, 8, 10, games), Placed("b", 1, 0, 2, 5)]).label for games in (1, 2)]
+    assert leads == [None, "a"]
     assert leaderboards(Results([auction("ab", (0.9, 0.1), 1)], [])).boards[0].leader is None
     assert ranking_verdict(leaderboards(Results([], []))).status == "failed"
 

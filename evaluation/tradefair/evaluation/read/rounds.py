@@ -63,10 +63,7 @@ class Rounds(Generic[S, F]):
 
     def acted(self, seat: SeatId, number: int, tool: str) -> int | None:
         """The event of the first accepted call of a tool in a round: rules accept no second, a forged trace might."""
-        for did in self.did.get((seat, number), ()):
-            if did.tool == tool and did.accepted:
-                return did.seq
-        return None
+        return next((did.seq for did in self.accepted(seat, number, tool)), None)
 
     def lapsed(self, seat: SeatId, number: int) -> int | None:
         """The event of the seat's last lapse in a round: it may lapse in its talk, and again where a quote is due."""
