@@ -158,18 +158,18 @@ def play_luck(spec: LuckSpec, how: How, verify: bool | None = None) -> Luck:
     check_plan(plan, "luck")
     done = play_loaded(SourcedPlan(plan, None), replace(how, out=how.out or Path("runs") / file_name(name)[:160]))
     with SweepTable(done.folder) as table:
-        played = [(seed, done.folder / path) for _, seed, _, path, state in table.states() if state == "done"]
-    paths = [path for _, path in played]
+        seeds: dict[str | Path, int] = {
+            done.folder / path: seed for _, seed, _, path, state in table.states() if state == "done"
+        }
     # Replicas of a policy that never draws are one game, and that is what is measured.
-    kept = counted(paths, proven=proof_asked(verify, paths), once=False)
-    played = [item for item in played if item[1] in kept.kept]
+    kept = counted([*seeds], proven=proof_asked(verify, seeds), once=False)
     rewards: dict[int, list[float]] = defaultdict(list)
     kind: Reward | None = None
-    for seed, path in watched(played, show_progress, lambda item: item[1].name):
+    for path in watched(kept.kept, show_progress, lambda path: Path(path).name):
         with open_trace(path) as trace:
             kind = reward_of(evaluate(trace), seat)
         if kind.value is not None:
-            rewards[seed].append(kind.value)
+            rewards[seeds[path]].append(kind.value)
     every = [value for values in rewards.values() for value in values]
     return Luck(
         spec.scenario,
@@ -181,7 +181,7 @@ def play_luck(spec: LuckSpec, how: How, verify: bool | None = None) -> Luck:
         luck_share([*rewards.values()]),
         *mean_sd(every),
         done.counts.failed,
-        len(played) - len(every),
+        len(kept.kept) - len(every),
         done,
         kept,
     )
