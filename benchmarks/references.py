@@ -72,6 +72,7 @@ PRESETS = {
     "double_auction/collusion_public": Size(10, 8, 2),
     "double_auction/collusion_silent": Size(10, 8, 2),
     "double_auction/duel": Size(40, 8, 3),
+    "double_auction/large": Size(2, 2, 0),
     "double_auction/smoke": Size(40, 12, 6, turns=False),
     "marketplace/bargaining_10": Size(4, 3, 1, seats=3),
     "marketplace/contested": Size(4, 3, 1, seats=3),
@@ -80,6 +81,7 @@ PRESETS = {
     "marketplace/contractors_33": Size(3, 3, 1, seats=2),
     "marketplace/escrow_reputation": Size(4, 3, 1, seats=3),
     "marketplace/first": Size(40, 8, 6),
+    "marketplace/load_1000": Size(1, 1, 0),
     "marketplace/manipulation_competitive": Size(20, 6, 2),
     "marketplace/manipulation_high": Size(20, 6, 2),
     "marketplace/near_fits": Size(40, 3, 1),
@@ -96,15 +98,18 @@ PRESETS = {
     "marketplace/small_demo": Size(40, 3, 1),
     "order_book/asset": Size(10, 6, 1, field=_SHARES),
     "order_book/asset_short": Size(40, 20, 4, field=_SHARES),
+    "order_book/live": Size(10, 6, 2),
     "order_book/mixed": Size(10, 6, 2),
     "order_book/smith": Size(20, 7, 2),
     "order_book/smoke": Size(40, 4, 2, turns=False),
+    "order_book/thick": Size(2, 2, 0),
     "order_book/thin": Size(40, 8, 3),
     "order_book/zi": Size(10, 6, 2),
     "pricing/asymmetric": Size(10, 8, 1),
     "pricing/curriculum": Size(40, 6, 3),
     "pricing/duel": Size(40, 8, 2),
     "pricing/five": Size(10, 8, 4),
+    "pricing/hidden_cost": Size(10, 8, 4),
     "pricing/models": Size(10, 8, 1),
     "pricing/shocks": Size(10, 8, 4),
     "pricing/smoke": Size(40, 8, 8),
@@ -115,6 +120,7 @@ PRESETS = {
     "retail/month": Size(20, 10, 2),
     "retail/paper": Size(3, 3, 1),
     "retail/smoke": Size(10, 10, 3),
+    "retail/thousand_days": Size(1, 1, 0),
     "supply_chain/abundant": Size(6, 6, 2),
     "supply_chain/duel": Size(40, 20, 8),
     "supply_chain/first": Size(40, 20, 20),
@@ -125,6 +131,8 @@ PRESETS = {
     "supply_chain/paper_rho06": Size(6, 6, 2),
     "supply_chain/scarce": Size(6, 6, 2),
     "supply_chain/stochastic_supply": Size(6, 6, 2),
+    "teaching/pie": Size(20, 20, 20, field=("passive", "half")),
+    "teaching/talk": Size(20, 20, 20, field=("passive", "half")),
 }
 """Presets with references: as many seeds as give 20 competent seats, fewer where an episode takes several seconds."""
 COMPETENT = 0.5
@@ -184,17 +192,19 @@ def earned(preset: str, size: Size) -> References:
     scenario = load_scenario(market, name)
     roles = seat_roles(kind, scenario, plan_seats(kind, scenario).agents).values()
     about = {"preset": name, **_now(preset), "seeds": size.seeds}
-    if headline is None:
-        raise SystemExit(f"{market} has no headline, so no field of references")
+    named = size.field or (headline.field if headline else ())
+    if not named:
+        raise SystemExit(f"{market} has no headline, so its size has to name a field")
     specs = [spec for spec in kind.policies.values() if spec.roles.issuperset(roles)]
     references = [spec.name for spec in specs if not spec.privileged and (spec.reference or spec.name == "passive")]
-    # All that a ledger may hold a seat against; `passive` is never a standard, nor is who knows hidden truth here.
-    known = list(dict.fromkeys([*(size.field or headline.field), *references]))
-    knowing = {spec.name for spec in specs if spec.knows_hidden(scenario)}
-    field = [policy for policy in known if policy != "passive" and policy not in knowing]
-    naive = size.field[0] if size.field else headline.naive
+    # All that a ledger may hold a seat against; `passive` is never a standard, nor is a control, nor who knows hidden
+    # truth here.
+    known = list(dict.fromkeys([*named, *references]))
+    others = {"passive", *(spec.name for spec in specs if spec.control or spec.knows_hidden(scenario))}
+    field = [policy for policy in known if policy not in others]
+    naive = headline.naive if headline and not size.field else named[0]
     policies = [*known, *(spec.name for spec in specs if spec.privileged and spec.reference)]
-    shipped = _shipped(preset)
+    shipped = shipped_file(preset)
     if shipped and {**shipped.model_dump(), **about} == shipped.model_dump() and {*shipped.rows} == {*policies}:
         rows = dict(shipped.rows)
     else:
@@ -297,7 +307,7 @@ def write(preset: str, found: References) -> None:
     file.write_text(found.model_dump_json(indent=1, exclude_defaults=True) + "\n")
 
 
-def _shipped(preset: str) -> References | None:
+def shipped_file(preset: str) -> References | None:
     file = place(preset, evaluator_of(preset.partition("/")[0]))
     return References.model_validate_json(file.read_bytes()) if file.exists() else None
 
@@ -310,7 +320,7 @@ def _now(preset: str) -> dict[str, str]:
 
 def stale(preset: str) -> str | None:
     """What the shipped file of a preset no longer fits; None where it fits."""
-    shipped, evaluator = _shipped(preset), evaluator_of(preset.partition("/")[0])
+    shipped, evaluator = shipped_file(preset), evaluator_of(preset.partition("/")[0])
     command = f"python -m benchmarks.references {preset}"
     if shipped is None:
         return f"{preset} has no file: {command}"

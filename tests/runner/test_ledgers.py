@@ -55,26 +55,32 @@ def test_an_evaluation_with_ledgers_names_turns_and_ranks_findings_by_what_they_
 def test_what_known_policies_do_too_is_not_held_against_the_agent_where_no_base_rates_are_shipped(
     tmp_path: Path,
 ) -> None:
-    days = {"horizon_days": 13}
-    path = played(tmp_path, "retail/smoke", "price_first", seed=1, seat="manager", settings=days)
+    path = played(tmp_path, "supply_chain/duel", "floor_bidder", seed=1, settings={"rounds": 8})
     before = evaluate_file(path)
     after = with_ledgers(path, before).diagnosis
     assert before.diagnosis is not None
     assert after is not None
-    assert [finding.id for finding in before.diagnosis.raised] == ["retail.price_first_sourcing", "retail.news_unread"]
-    assert [finding.id for finding in after.raised] == ["retail.price_first_sourcing"]
-    assert [finding.id for finding in after.conditions] == ["retail.news_unread"]
-    assert after.played == ["careful_reader", "sealed_ears"]
+    both, agents = ["ignored_feedback"], ["reorder_glut", "stale_offer"]
+    assert [finding.id for finding in before.diagnosis.raised] == [f"supply_chain.{name}" for name in both + agents]
+    assert [finding.id for finding in after.raised] == [f"supply_chain.{name}" for name in agents]
+    assert [finding.id for finding in after.conditions] == [f"supply_chain.{name}" for name in both]
+    assert after.played == ["cost_plus", "floor_bidder"]
     assert after.conditions[0].base_rate is not None
     assert (after.conditions[0].base_rate.raised, after.conditions[0].base_rate.of) == (1, 2)
     assert next(said for said in asides_text(after)) == (
-        "no base rates for this scenario: careful_reader and sealed_ears were played on the same seed; "
+        "no base rates for this scenario: cost_plus and floor_bidder were played on the same seed; "
         "what they do too is not held against the agent"
     )
+    # A control has its flaw on purpose: what it does too excuses nobody.
+    path = played(tmp_path, "retail/smoke", "sealed_ears", seed=1, seat="manager", settings={"horizon_days": 13})
+    blamed = with_ledgers(path, evaluate_file(path)).diagnosis
+    assert blamed is not None
+    assert "retail.news_unread" in [finding.id for finding in blamed.raised]
+    assert blamed.played == ["careful_reader"]
 
 
 def test_policies_to_compare_with_earn_half_of_the_best_and_only_where_nothing_is_shipped(tmp_path: Path) -> None:
-    pie = played(tmp_path, "teaching/pie", "passive", seat="P1")
+    pie = played(tmp_path, "teaching/pie", "passive", seat="P1", settings={"rounds": 4})
     told = with_ledgers(pie, evaluate_file(pie), against=["passive"]).diagnosis
     assert told is not None
     assert told.played == ["half"]

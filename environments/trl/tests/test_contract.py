@@ -65,7 +65,7 @@ def test_the_answer_to_what_ends_a_turn_is_the_next_turn_and_the_reward_is_the_h
 
 
 def test_without_a_scale_of_scores_it_says_what_to_take() -> None:
-    rollout = environment("retail/thousand_days")()
+    rollout = environment("marketplace/first", seat="business_0001")()
     rollout.reset()
     with pytest.raises(ValueError, match="reward='reward'"):
         rollout.get_reward()

@@ -113,7 +113,8 @@ class PolicySpec:
 
     A `reference` is played in an agent's seat on the same seed, to compare with; a reference `on_every_seat`, such as
     an equilibrium or a population, plays all seats at once.
-    The `stand_in` of a role decides for an agent in such a seat when no model is named.
+    The `stand_in` of a role decides for an agent in such a seat when no model is named. A `control` has a flaw on
+    purpose: whatever it earns, it is no example of play without one.
 
     `hidden_where(scenario)` says where a policy has to know what the scenario does not publish: there it is privileged,
     elsewhere it plays like any other.
@@ -129,6 +130,7 @@ class PolicySpec:
     reference: bool = False
     on_every_seat: bool = False
     stand_in: bool = False
+    control: bool = False
     hidden_where: Callable[[Any], bool] | None = None
     rule: type[Any] = object
 
@@ -199,15 +201,16 @@ def scripted(
 ) -> PolicySpec:
     """The policy of a rule: named after its class, described by the first line of its docstring.
 
-    `seat(rule, draw)` makes what plays a rule over tools; by default the rule does it itself and gets its draws as
-    `draw`. `marks` are further fields of `PolicySpec`.
+    A description that begins with "Control: " makes it one. `seat(rule, draw)` makes what plays a rule over tools; by
+    default the rule does it itself and gets its draws as `draw`. `marks` are further fields of `PolicySpec`.
     """
 
     def make(params: Params, draw: Draw) -> Policy:
         return seat(with_parameters(rule, params), draw)
 
     description = (rule.__doc__ or "").partition("\n")[0].removesuffix(".")
-    return PolicySpec(rule_name(rule), make, roles, description, rule=rule, **marks)
+    control = description.startswith("Control: ")
+    return PolicySpec(rule_name(rule), make, roles, description, control=control, rule=rule, **marks)
 
 
 class Passive:

@@ -185,7 +185,7 @@ class RandomLegal:
 
 
 class NarrowAttention(CarefulReader):
-    """A careful_reader that looks after six products and forgets the rest of the store."""
+    """Control: a careful_reader that looks after six products and forgets the rest of the store."""
 
     def choose(self, ranked: list[str]) -> list[str]:
         """The first six products of the recommendation."""
@@ -194,7 +194,7 @@ class NarrowAttention(CarefulReader):
 
 
 class NoFollowUp(CarefulReader):
-    """A careful_reader that orders for long, and comes back to a product every twentieth day only."""
+    """Control: a careful_reader that orders for long, and comes back to a product every twentieth day only."""
 
     cover = 20.0
     _cycle = 20
@@ -217,19 +217,19 @@ class NoFollowUp(CarefulReader):
 
 
 class Hoarder(CarefulReader):
-    """A careful_reader that holds four times the stock."""
+    """Control: a careful_reader that holds four times the stock."""
 
     cover = 24.0
 
 
 class SealedEars(CarefulReader):
-    """A careful_reader that reads no news."""
+    """Control: a careful_reader that reads no news."""
 
     reads_news = False
 
 
 class Giveaway(CarefulReader):
-    """A careful_reader that sells below cost on even days, at the start prices on odd ones."""
+    """Control: a careful_reader that sells below cost on even days, at the start prices on odd ones."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -249,7 +249,7 @@ class Giveaway(CarefulReader):
 
 
 class BareShelf(CarefulReader):
-    """Fills the shelf and orders once, then lets it run empty."""
+    """Control: fills the shelf and orders once, then lets it run empty."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -263,7 +263,7 @@ class BareShelf(CarefulReader):
 
 
 class Fumbler(CarefulReader):
-    """Sends orders that it cannot pay and prices of 0 along with its work."""
+    """Control: sends orders that it cannot pay and prices of 0 along with its work."""
 
     _every = 5
 
@@ -278,7 +278,7 @@ class Fumbler(CarefulReader):
 
 
 class BlindBuyer(Keeper):
-    """Fixes prices on the first day, then orders by the stock alone, always from the same supplier."""
+    """Control: fixes prices on the first day, then orders by the stock alone, always from the same supplier."""
 
     _low_days = 3
     _order_days = 8
@@ -309,7 +309,7 @@ class BlindBuyer(Keeper):
 
 
 class Stockpiler:
-    """Turns nearly all cash into goods that it never puts on the shelf."""
+    """Control: turns nearly all cash into goods that it never puts on the shelf."""
 
     _spared_days = 10
 

@@ -164,10 +164,10 @@ def _copied(name: str) -> Mapping[str, str]:
 
 
 def _texts(folder: Traversable, path: str) -> Iterator[tuple[str, str]]:
-    """Path and text of every file below a package's folder, in order of name; compiled files are left out."""
+    """Path and text of every file below a package's folder, by name, without what is compiled or was measured."""
     for item in sorted(folder.iterdir(), key=lambda item: item.name):
         if item.is_dir():
-            if item.name != "__pycache__":
+            if item.name not in ("__pycache__", "references"):
                 yield from _texts(item, f"{path}{item.name}/")
         elif not item.name.endswith(".pyc"):
             yield f"{path}{item.name}", item.read_text(encoding="utf-8")

@@ -5,9 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from benchmarks.references import PRESETS, shipped_file
 from tests.evaluation.modes.test_merged import case, sight
 
-from tradefair.evaluation.modes.base_rates import ModeRate, Played, References, mode_rates, ranked, rate, wilson
+from tradefair.catalog import market_type
+from tradefair.evaluation.modes.base_rates import (
+    MOST_FALSE,
+    ModeRate,
+    Played,
+    References,
+    conditions,
+    mode_rates,
+    ranked,
+    rate,
+    wilson,
+)
 from tradefair.evaluation.modes.diagnosis import Finding
 
 BASE: dict[str, Any] = {
@@ -44,7 +56,7 @@ def test_wilsons_interval(raised: int, of: int, low: float, high: float) -> None
 
 
 @pytest.mark.parametrize(
-    ("raised", "count", "status"), [(7, 1, "raised"), (8, 1, "condition"), (8, 3, "condition"), (8, 4, "raised")]
+    ("raised", "count", "status"), [(3, 1, "raised"), (4, 1, "condition"), (8, 3, "condition"), (8, 4, "raised")]
 )
 def test_what_competent_seats_do_as_well_is_a_condition(raised: int, count: int, status: str) -> None:
     seen = sight("x", [case(n) for n in range(count)])
@@ -52,6 +64,32 @@ def test_what_competent_seats_do_as_well_is_a_condition(raised: int, count: int,
     assert seen.status == status
     assert seen.rate is not None
     assert (seen.rate.raised, seen.rate.of) == (raised, 10)
+
+
+def test_the_modes_raised_most_are_conditions_until_the_others_make_few_findings_a_seat() -> None:
+    raised = {"a": 10, "b": 8, "c": 3, "d": 2, "e": 1, "f": 0}
+    rates = {name: ModeRate(version=1, raised=of, of=10, p95=3) for name, of in raised.items()}
+    # Without a and b, which most seats raise, c, d and e make 0.6 findings a seat; without c they make 0.3.
+    assert conditions(rates) == {"a", "b", "c"}
+    assert conditions({}) == set()
+    assert conditions({"never looked at": ModeRate(version=1, raised=0, of=0, p95=0)}) == set()
+
+
+def test_competent_seats_of_a_preset_have_few_findings_as_their_verdicts_stand() -> None:
+    usual = {
+        preset: shipped.usual.findings for preset in PRESETS if (shipped := shipped_file(preset)) and shipped.usual
+    }
+    assert [preset for preset, findings in usual.items() if findings > MOST_FALSE] == []
+    assert [*usual] == [*PRESETS]
+
+
+def test_a_control_is_no_example_of_competent_play() -> None:
+    controls = {name for name, spec in market_type("retail").policies.items() if spec.control}
+    assert {"price_first", "sealed_ears"} <= controls
+    for preset in PRESETS:
+        shipped = shipped_file(preset)
+        assert shipped is not None
+        assert controls.isdisjoint(shipped.competent)
 
 
 def test_a_clear_seat_stays_clear_and_rates_of_another_row_are_left_out() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from fractions import Fraction
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -24,6 +25,8 @@ MAY_DIFFER = ("seats", "rivals", "description", "record", "timing")
 """Parameters that change who plays or what is stored, and nothing of the market that scripted policies meet."""
 CONDITION = 0.8
 """Share of competent seats from which a mode says more of the market than of the agent."""
+MOST_FALSE = Fraction(3, 10)
+"""Findings that a competent seat may have, on average: more say that competent play looks so in this market."""
 _Z = 1.959963984540054
 """97.5 % quantile of the normal distribution, for Wilson's interval."""
 
@@ -159,6 +162,16 @@ class Played(NamedTuple):
     rates: Mapping[SeatId, Mapping[str, ModeRate]]
 
 
+def conditions(rates: Mapping[str, ModeRate]) -> set[str]:
+    """The modes that competent policies raise as well: those at `CONDITION`, and the next ones down to `MOST_FALSE`."""
+    shares = sorted((Fraction(rate.raised, rate.of), mode) for mode, rate in rates.items() if rate.raised)
+    usual = {mode for share, mode in shares if float(share) >= CONDITION}
+    others = [(share, mode) for share, mode in shares if mode not in usual]
+    while sum(share for share, _ in others) > MOST_FALSE:
+        usual.add(others.pop()[1])
+    return usual
+
+
 def rate(sights: Iterable[Sight], references: References | None, played: Played | None = None) -> None:
     """Give every sight its base rate; a raised one becomes a condition where competent policies raise it as well.
 
@@ -166,6 +179,7 @@ def rate(sights: Iterable[Sight], references: References | None, played: Played 
     version of a mode's row are of another mode and are left out. Of the few that were `played` one is enough: they met
     the same luck as the agent.
     """
+    shared = conditions(references.modes) if references and not played else ()
     for sight in sights:
         rates = played.rates.get(sight.seat, {}) if played else references.modes if references else {}
         known = rates.get(sight.id)
@@ -173,7 +187,7 @@ def rate(sights: Iterable[Sight], references: References | None, played: Played 
             continue
         low, high = wilson(known.raised, known.of)
         sight.rate = BaseRate(raised=known.raised, of=known.of, low=low, high=high)
-        enough = known.raised > 0 if played else known.raised >= CONDITION * known.of
+        enough = known.raised > 0 if played else sight.id in shared
         usual = enough and len(sight.seen.cases) <= known.p95
         if sight.status == "raised" and usual:
             sight.status = "condition"

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from tradefair.contract import Policy, ScenarioError, SeatError, SeatId, ToolCall, TraceError, Turns, TurnView
 from tradefair.contract.kernel.core import Core, Record
+from tradefair.contract.policy import parse_policy
 from tradefair.evaluation.judge.evaluate import Evaluation, diagnose
 from tradefair.evaluation.ledger import Action, Extent, Ledger, LedgerTurn
 from tradefair.evaluation.modes.base_rates import Played
@@ -291,7 +292,9 @@ class Ledgers:
     def stand_ins(self, seat: SeatId, most: int | None) -> list[str]:
         """The two best of the competent policies, the market's best one and others; of `most` that are tried."""
         sign = 1 if self._replays.metric(seat).higher_is_better else -1
-        return _best(self._known(seat, (), most), self._replays.idle(seat), sign, _COMPETENT)[:STAND_INS]
+        best = _best(self._known(seat, (), most), self._replays.idle(seat), sign, _COMPETENT)
+        policies = self._replays.kind.policies
+        return [name for name in best if not policies[parse_policy(name)[0]].control][:STAND_INS]
 
     def _watched(self, seat: SeatId, names: list[str], most: int | None, budget: int) -> tuple[list[str], _Values]:
         """The policies that can watch this tape, and their values."""

@@ -159,13 +159,13 @@ class Replays:
     def known(self, seat: SeatId, most: int | None = None) -> list[str]:
         """The known policies that can play this seat and know nothing hidden: the headline's field, and all references.
 
-        Where none of them acts in its role: every bundled policy that is no control (a policy that shows one mistake).
+        Where none of them acts in its role: every bundled policy that is no control.
         Of `most` at most the headline's best one is the first.
         """
         fitting = self._fitting(self.roles[seat])
         found = [name for name in self._named(fitting) if parse_policy(name)[0] in fitting]
         if all(name == "passive" for name in found):
-            found = [name for name, spec in fitting.items() if not spec.description.startswith("control:")]
+            found = [name for name, spec in fitting.items() if not spec.control]
         headline = self._evaluator.headline
         return found if most is None else sorted(found, key=lambda name: not headline or name != headline.best)[:most]
 

@@ -340,7 +340,7 @@ class Keeper:
 
 
 class PriceFirst(Keeper):
-    """Always the cheapest quote; reads neither quality nor news."""
+    """Control: always the cheapest quote; reads neither quality nor news."""
 
     def supplier(self, product: str, quotes: Sequence[int]) -> int:
         """The cheapest."""
