@@ -12,11 +12,8 @@ from typing import Any, NamedTuple
 
 from tradefair.catalog import market_type
 from tradefair.contract import MarketType, Need, TradefairError
-from tradefair.contract.kernel.event import ManifestCore
 from tradefair.contract.kernel.kernel_tools import EXECUTE_CODE
-from tradefair.contract.kernel.players import Seating
 from tradefair.contract.money import to_minor
-from tradefair.contract.scenario import build_scenario
 from tradefair.evaluation.markets.retail.modes.choices import judge_line
 from tradefair.evaluation.markets.retail.modes.play import (
     ActionEvent,
@@ -32,7 +29,8 @@ from tradefair.evaluation.markets.retail.modes.play import (
 from tradefair.evaluation.markets.retail.modes.visible import Visible
 from tradefair.evaluation.modes.calls import Call, call_of, named_at, named_objects
 from tradefair.evaluation.modes.evidence import EvidenceIndex, Moment, need_names, needs_of
-from tradefair.evaluation.reading import Facts, TraceReading, once_per_trace, read_with
+from tradefair.evaluation.read.rounds import scenario_of
+from tradefair.evaluation.reading import Facts, TraceReading, Watcher, once_per_trace, read_trace
 from tradefair.retail.answers.evidence import EVIDENCE_VERSION, RECENCY_DAYS, EvidenceScene
 from tradefair.retail.model import SEAT, DayFacts, EndingFacts, RetailScenario, product_id, supplier_id
 from tradefair.tracestore import Trace
@@ -51,9 +49,8 @@ class RetailReading(NamedTuple):
 @once_per_trace
 def read_retail(trace: Trace) -> RetailReading:
     """Read an opened trace; the result is kept, because stages, charts and outcomes all ask for it."""
-    reading, watcher = read_with(trace, _Watcher)
-    play = watcher.finish() if watcher else RetailPlay(SEAT, problem="the manifest cannot be read")
-    return RetailReading(reading, play)
+    watcher = _Watcher()
+    return RetailReading(read_trace(trace, watcher.begin), watcher.play)
 
 
 class _Line(NamedTuple):
@@ -69,9 +66,9 @@ class _Line(NamedTuple):
 class _Watcher:
     """Takes events as they come; a day's choices are judged when its facts arrive."""
 
-    def __init__(self, reading: TraceReading) -> None:
-        self._reading = reading
-        self.play = RetailPlay(SEAT)
+    def __init__(self) -> None:
+        self._reading = TraceReading()
+        self.play = RetailPlay(SEAT, problem="the manifest cannot be read")
         self._places: dict[str, int] = {}
         self._numbers: dict[str, int] = {}
         self._visible: Visible | None = None
@@ -84,21 +81,22 @@ class _Watcher:
         # The last day on which a price was shown, by product and supplier; None stands for all of them.
         self._shown: dict[tuple[str | None, str | None], int] = {}
         self._open_day()
-        if reading.core is not None:
-            self._prepare(reading.core, reading.seating)
 
-    def _prepare(self, core: ManifestCore, seating: Seating) -> None:
+    def begin(self, reading: TraceReading) -> Watcher:
         """Rebuild scenario, tools and visible past from the manifest; what cannot be rebuilt is reported."""
+        self._reading = reading
+        play, core = self.play, reading.core
+        play.scenario, play.problem = scenario_of(reading, RetailScenario)
+        scenario = play.scenario
+        if scenario is None or core is None:
+            return self
         try:
-            scenario = build_scenario(RetailScenario, core.scenario, source="manifest")
             self._kind = market_type("retail")
         except TradefairError as error:
             self._give_up(str(error))
-            return
-        play = self.play
-        play.scenario = scenario
+            return self
         play.categories = _categories(scenario)
-        play.privileged = SEAT in seating.privileged
+        play.privileged = SEAT in reading.seating.privileged
         play.evidence_version = EVIDENCE_VERSION
         self._index = EvidenceIndex(self._kind.tools, _OBJECT)
         self._needs = needs_of(self._kind.evidence_map, scenario, self._kind.tools, SEAT)
@@ -111,16 +109,13 @@ class _Watcher:
         except TradefairError as error:
             # Not the end: figures that need no records (calls, follow-up) can still be counted.
             play.unseen = f"the store of this scenario cannot be rebuilt: {error}"
-            self._reading.found(None, play.unseen)
+            reading.found(None, play.unseen)
+        return self
 
     def _give_up(self, problem: str) -> None:
         """Stop reading for good: later days cannot be understood without this one."""
         self.play.problem = problem
         self._reading.found(None, problem)
-
-    def finish(self) -> RetailPlay:
-        """What came of it."""
-        return self.play
 
     def __call__(self, seq: int, event: dict[str, Any]) -> None:
         """Take in one event; one that contradicts the market is a finding."""
@@ -136,7 +131,7 @@ class _Watcher:
                 case "round_closed":
                     self._take_day(self._reading.rounds[-1])
                 case "episode_ended" if self._reading.ending is not None:
-                    self.play.ending = self._take_ending(self._reading.ending)
+                    self.play.ending = self._reading.typed(self._reading.ending, EndingFacts)
                 case _:
                     pass
         # Whatever an edited trace can hold; a defect of this code would show in the tests on sound traces.
@@ -356,10 +351,6 @@ class _Watcher:
                 siblings = [item for item, category in enumerate(categories) if category == categories[place]]
                 price, sold_at = product.price_cents[place], visible.sold_price(facts, place, siblings)
                 self.play.unsold.append(Unsold(self._reading.rounds[-1].seq, facts.day, place, price, sold_at))
-
-    def _take_ending(self, ending: Facts) -> EndingFacts | None:
-        """The facts of the ending; None, with a finding, where they are of another market."""
-        return self._reading.typed(ending, EndingFacts)
 
 
 def _categories(scenario: RetailScenario) -> list[str]:
