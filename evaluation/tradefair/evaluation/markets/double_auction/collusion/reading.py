@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,8 +12,9 @@ from tradefair.contract import TraceError
 from tradefair.contract.chain import canonical, digest
 from tradefair.double_auction.model import EndingFacts, OpeningFacts, RoundFacts
 from tradefair.evaluation.markets.double_auction.collusion.game import Pairing, Played, PlayedRound, Sent
+from tradefair.evaluation.progress import Progress, by_name, read_each
 from tradefair.evaluation.reading import TraceReading, Watcher, read_trace
-from tradefair.tracestore import Trace, open_trace
+from tradefair.tracestore import Trace
 
 _MARKET = "double_auction"
 # What may differ between an episode with talk and its silent twin; all else has to be equal for a pair.
@@ -33,23 +34,10 @@ class ReadGames(NamedTuple):
     findings: list[str]
 
 
-def read_games(files: Sequence[Path], progress: Callable[[int, int, str], None] | None = None) -> ReadGames:
+def read_games(files: Sequence[Path], progress: Progress | None = None) -> ReadGames:
     """Read each trace; episodes that did not reach their last round are left out and named."""
-    games: list[Played] = []
-    findings: list[str] = []
-    for number, file in enumerate(files):
-        if progress is not None:
-            progress(number, len(files), file.name)
-        try:
-            with open_trace(file) as trace:
-                games.append(played_of(trace))
-        # Only this one: a trace that is damaged or of another market is a finding, any other error is ours.
-        except TraceError as error:
-            reason = str(error).removeprefix(f"{file}: ")
-            findings.append(f"{file.name}: {reason}")
-    if progress is not None:
-        progress(len(files), len(files), "")
-    return ReadGames(sorted(games, key=lambda game: (game.pairing, game.name)), findings)
+    games, left_out = read_each(files, progress, played_of)
+    return ReadGames(sorted(games, key=lambda game: (game.pairing, game.name)), by_name(left_out))
 
 
 def played_of(trace: Trace) -> Played:
