@@ -28,10 +28,11 @@ _MAX_NAME = 100
 
 
 class Did(NamedTuple):
-    """What a seat did: a call of `tool`, also by a program, or a lapse, which has no tool and is never refused.
+    """What a seat did: a call of `tool`, or a lapse, which has no tool and is never refused.
 
-    `code` is that of a refusal; `refs` are what the answer showed, in order. `answer` is the decoded answer; None where
-    there was none, it is not kept, or the trace has only its digest.
+    `code` is that of a refusal; `refs` are what the answer showed, in order, None where it names nothing. `answer` is
+    the decoded answer; None where there was none, it is not kept, or the trace has only its digest. `inner`: a program
+    made the call.
     """
 
     seq: int
@@ -41,8 +42,11 @@ class Did(NamedTuple):
     status: str = "ok"
     code: str | None = None
     arguments: Mapping[str, Any] = {}
-    refs: tuple[str, ...] = ()
+    refs: tuple[str, ...] | None = None
     answer: object = None
+    revision: int = 0
+    kind: str | None = None
+    inner: bool = False
 
     @property
     def accepted(self) -> bool:
@@ -122,16 +126,16 @@ def read_rounds(
     ends: list[End] = []
 
     def watch(seq: int, event: Mapping[str, Any]) -> None:
-        number, phase = event.get("round"), event.get("phase")
+        number = event.get("round")
         # An exact type: to Python True is the number 1.
         if type(number) is not int:
             return
-        phase = phase if isinstance(phase, str) else ""
+        phase = str(event.get("phase", ""))
         match event["event"]:
             # The reading has looked the seat up.
             case "tool_called":
-                row = _called(trace, seq, number, phase, event, answered)
-                did.setdefault((event["seat"], number), []).append(row)
+                answer = answer_of(trace, event) if event.get("tool") in answered else None
+                did.setdefault((event["seat"], number), []).append(did_of(seq, event, answer))
             case "seat_lapsed":
                 did.setdefault((event["seat"], number), []).append(Did(seq, number, phase))
             case "phase_closed" | "round_closed":
@@ -149,20 +153,22 @@ def read_rounds(
     return Rounds(reading, scenario, problem, closed, did, ends)
 
 
-def _called(
-    trace: Trace, seq: int, number: int, phase: str, event: Mapping[str, Any], answered: Collection[str]
-) -> Did:
-    tool, error = str(event.get("tool"))[:_MAX_NAME], mapping(event.get("error"))
+def did_of(seq: int, event: Mapping[str, Any], answer: object = None) -> Did:
+    """A decoded `tool_called` event. Raises KeyError for one that is none."""
+    error, refs = mapping(event.get("error")), event.get("refs")
     return Did(
         seq,
-        number,
-        phase,
-        tool,
+        event["round"],
+        str(event.get("phase", "")),
+        str(event.get("tool"))[:_MAX_NAME],
         str(event["status"])[:_MAX_NAME],
         str(error["code"])[:_MAX_NAME] if "code" in error else None,
         mapping(event.get("arguments")),
-        tuple(ref for ref in sequence(event.get("refs")) if isinstance(ref, str)),
-        answer_of(trace, event) if tool in answered else None,
+        None if refs is None else tuple(ref for ref in sequence(refs) if isinstance(ref, str)),
+        answer,
+        event.get("revision", 0),
+        event.get("kind"),
+        event.get("parent") is not None,
     )
 
 

@@ -131,7 +131,7 @@ def names_of(did: Did) -> list[str]:
 
 def shown_by(did: Did) -> list[str]:
     """The handles and proposals that an answer showed, in order: refs with a dot name surfaces of texts."""
-    return [ref for ref in did.refs if "." not in ref]
+    return [ref for ref in did.refs or () if "." not in ref]
 
 
 # --- what became of it ------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from tradefair.catalog import market_type
 from tradefair.contract import Need, SeatId, TradefairError
 from tradefair.evaluation.markets.marketplace.modes.play import Bazaar, Buyer, Seller
-from tradefair.evaluation.modes import calls
+from tradefair.evaluation.modes.calls import named_at
 from tradefair.evaluation.modes.evidence import EvidenceIndex, Moment, need_names, needs_of
 from tradefair.evaluation.modes.insight import EvidenceCase
 from tradefair.evaluation.read.rounds import Did
@@ -41,8 +41,7 @@ def _cases(
             missing = need_names([need for need in needs if not _met(index, need, about, call.round)])
             yield EvidenceCase(call.seq, call.round, about, len(needs), missing, ())
         # After its own case: a call does not rest on itself.
-        read = calls.Call(call.seq, call.round, 0, seat.seat, call.tool or "", None, False, "ok", call.arguments, None)
-        index.look(read, position, EvidenceScene(call.refs))
+        index.look(call._replace(revision=0), position, EvidenceScene(call.refs or ()))
 
 
 def _about(call: Did, needs: tuple[Need, ...]) -> list[str | None]:
@@ -50,7 +49,7 @@ def _about(call: Did, needs: tuple[Need, ...]) -> list[str | None]:
     path = next((need.object_arg for need in needs if need.object_arg), None)
     if not needs:
         return []
-    return [None] if path is None else list(dict.fromkeys(calls.named_at(call.arguments, path)))
+    return [None] if path is None else list(dict.fromkeys(named_at(call.arguments, path)))
 
 
 def _met(index: EvidenceIndex, need: Need, about: str | None, number: int) -> bool:

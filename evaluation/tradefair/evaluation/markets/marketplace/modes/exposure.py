@@ -116,7 +116,7 @@ def payments_to(buyer: Buyer, *, first_only: bool = False) -> list[Payment]:
 
 def _carries(buyer: Buyer, call: Did, mark: Mark) -> bool:
     handle = buyer.game.business_handles[mark.business]
-    if not call.accepted or f"{handle}.{mark.surface}" not in call.refs:
+    if not call.accepted or f"{handle}.{mark.surface}" not in (call.refs or ()):
         return False
     if mark.surface in _PROFILE and call.tool in _LOOKS:
         return True

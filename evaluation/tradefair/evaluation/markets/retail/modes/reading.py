@@ -27,9 +27,9 @@ from tradefair.evaluation.markets.retail.modes.play import (
     Unsold,
 )
 from tradefair.evaluation.markets.retail.modes.visible import Visible
-from tradefair.evaluation.modes.calls import Call, call_of, named_at, named_objects
+from tradefair.evaluation.modes.calls import named_at, named_objects
 from tradefair.evaluation.modes.evidence import EvidenceIndex, Moment, need_names, needs_of
-from tradefair.evaluation.read.rounds import scenario_of
+from tradefair.evaluation.read.rounds import Did, did_of, scenario_of
 from tradefair.evaluation.reading import Facts, TraceReading, Watcher, once_per_trace, read_trace
 from tradefair.retail.answers.evidence import EVIDENCE_VERSION, RECENCY_DAYS, EvidenceScene
 from tradefair.retail.model import SEAT, DayFacts, EndingFacts, RetailScenario, product_id, supplier_id
@@ -125,7 +125,7 @@ class _Watcher:
         try:
             match event["event"]:
                 case "tool_called":
-                    self._take_call(call_of(seq, event))
+                    self._take_call(did_of(seq, event))
                 case "seat_lapsed":
                     self._day.ended_by = seq
                 case "round_closed":
@@ -148,7 +148,7 @@ class _Watcher:
         self._prices: list[tuple[int, int, int]] = []
         self._all_news = False
 
-    def _take_call(self, call: Call) -> None:
+    def _take_call(self, call: Did) -> None:
         """Count a call and hand actions and looks on."""
         day = self._day
         # All calls count, those of programs and refused ones too: gaps are distances in calls
@@ -160,10 +160,10 @@ class _Watcher:
         if call.kind == "action":
             self._take_action(call)
         # Reads inside a program are calls of their own; `execute_code` itself looks at nothing.
-        elif call.executed and call.kind in ("read", "analysis") and call.tool != EXECUTE_CODE:
+        elif call.accepted and call.kind in ("read", "analysis") and call.tool != EXECUTE_CODE:
             self._take_query(call)
 
-    def _take_query(self, call: Call) -> None:
+    def _take_query(self, call: Did) -> None:
         """Note the products that a successful read or analysis named, and the evidence that it gave."""
         named = named_objects(call.arguments, _OBJECT)
         self._day.named.update(self._places[product] for product in named if product in self._places)
@@ -180,7 +180,7 @@ class _Watcher:
             for about in (None,) if look.objects is None else look.objects:
                 self._shown[about, only if isinstance(only, str) else None] = call.round
 
-    def _stale(self, call: Call) -> list[str]:
+    def _stale(self, call: Did) -> list[str]:
         """Categories that a range which ended long ago does not give: sales of last year support no price of today."""
         # Only a range with an end of its own can be old.
         end, scenario = call.arguments.get("end_date"), self.play.scenario
@@ -190,7 +190,7 @@ class _Watcher:
         age = (today - date.fromisoformat(end)).days
         return [category for category, most in RECENCY_DAYS.items() if age > most]
 
-    def _take_news(self, call: Call) -> None:
+    def _take_news(self, call: Did) -> None:
         """Items whose title or content was shown: the one named, those that the result refers to, else all live."""
         # A ref may carry a field after a dot; the item's id is what stands before it.
         shown = [*named_at(call.arguments, "news_id"), *(ref.partition(".")[0] for ref in call.refs or ())]
@@ -199,7 +199,7 @@ class _Watcher:
         if call.refs is None and not call.arguments:
             self._all_news = True
 
-    def _take_action(self, call: Call) -> None:
+    def _take_action(self, call: Did) -> None:
         """Take in an action: counts of refusals, and for accepted ones what was changed."""
         day = self._day
         day.rejected_actions += call.status == "rejected"
@@ -207,9 +207,9 @@ class _Watcher:
         # Before the status is looked at: an attempt counts whether it was executed or not.
         if call.tool in ("place_order", "modify_product_price"):
             self._take_attempt(call)
-        if not call.executed:
+        if not call.accepted:
             return
-        if self._ends_day(call.tool):
+        if self._ends_day(call.tool or ""):
             day.ended_by = call.seq
         else:
             day.active = True
@@ -231,17 +231,18 @@ class _Watcher:
         tool = self._kind.tools.get(name) if self._kind is not None else None
         return tool is not None and tool.ends_turn
 
-    def _take_attempt(self, call: Call) -> None:
+    def _take_attempt(self, call: Did) -> None:
         """Count an attempt: every line of an order counts, because every line is a decision of its own."""
         lines = call.arguments.get("lines")
         count = max(1, len(lines)) if call.tool == "place_order" and isinstance(lines, list) else 1  # pyright: ignore[reportUnknownArgumentType]
-        if call.attempted:
+        # It reached the rules or failed on its arguments; limits and faults of ours do not count.
+        if call.status in ("ok", "rejected", "invalid"):
             self._day.attempts += count
-            self._day.executed += count if call.executed else 0
-            if not call.executed:
+            self._day.executed += count if call.accepted else 0
+            if not call.accepted:
                 self._day.blocked.append(call.seq)
 
-    def _take_order(self, call: Call) -> None:
+    def _take_order(self, call: Did) -> None:
         """Keep the lines of an accepted order until the day's facts arrive, and note an event for each of them."""
         supplier = self._numbers[call.arguments["supplier_id"]]
         for line in call.arguments["lines"]:
@@ -254,7 +255,7 @@ class _Watcher:
             self._shown[names] = call.round
             self._act(call, "place_order", place)
 
-    def _act(self, call: Call, kind: ActionKind, place: int) -> None:
+    def _act(self, call: Did, kind: ActionKind, place: int) -> None:
         """Note an action event with the evidence that there was for it."""
         self._day.acted.setdefault(place, call.seq)
         if self._index is None:
