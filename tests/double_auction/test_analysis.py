@@ -6,13 +6,13 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.double_auction.hindsight import payoff
 
 from tradefair.contract import Closure
 from tradefair.double_auction.analysis import (
     GdRound,
     PlayedRound,
     Rivals,
-    expected_payoff,
     flip,
     gd_belief,
     gd_counts,
@@ -128,8 +128,7 @@ def played_rounds(draw: st.DrawFn) -> PlayedRound:
 
 def _curve(seat: str, role: Any, value: int, played: PlayedRound) -> list[float]:
     """The payoff of every price, one by one, in buyer terms."""
-    rivals = played.without(seat, role, 100)
-    return [expected_payoff(flip(value, 100, role), price, rivals) for price in range(101)]
+    return [payoff(played, seat, role, flip(value, 100, role), price) for price in range(101)]
 
 
 @given(st.lists(played_rounds(), min_size=1, max_size=4), st.integers(0, 100), st.sampled_from(["buyer", "seller"]))

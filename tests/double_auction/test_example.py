@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+from tests.double_auction.hindsight import payoff
 
 from tradefair.contract import Closure
 from tradefair.double_auction import analysis
@@ -64,8 +65,7 @@ def test_the_opening_facts_hold_the_benchmarks_of_the_example(settled: Any, exam
 def test_in_hindsight_b1_earns_more_by_bidding_higher(settled: Any, example: DoubleAuction) -> None:
     closed = example.state.rounds[0]
     played = analysis.PlayedRound(closed.bids, closed.asks, closed.quote_order)
-    rivals = played.without("B1", "buyer", 100)
-    payoffs = {price: analysis.expected_payoff(90, price, rivals) for price in (54, 55, 60, 61, 62)}
+    payoffs = {price: payoff(played, "B1", "buyer", 90, price) for price in (54, 55, 60, 61, 62)}
     assert payoffs == {54: 0.0, 55: 35.0, 60: 32.5, 61: 37.0, 62: 36.5}
     hindsight = analysis.regret("B1", "buyer", 90, [played], 100)
     assert (hindsight.dynamic, hindsight.static, hindsight.best_price, hindsight.payoff) == (4.5, 4.5, 61, 32.5)

@@ -72,14 +72,6 @@ def test_passive_makes_no_call_and_forfeits_every_round(open_market: Open, play:
     assert market.state.rounds_forfeited["B1"] == 3
 
 
-def test_random_legal_finishes_every_preset(open_market: Open) -> None:
-    for preset in ("bazaar", "duel", "smoke", "large"):
-        market = open_market(preset, rounds=2)
-        finished = play_fast(market.scenario, 3, dict.fromkeys(market.seats, "random_legal"))
-        MARKET.check(finished)
-        assert not any(finished.state.rounds_forfeited.values())
-
-
 def test_a_refused_quote_forfeits_the_round_in_both_ways_of_playing(open_market: Open, play: Play) -> None:
     market = open_market("smoke", budget_constraint=True, rounds=6)
     policies = dict.fromkeys(market.seats, "random_legal")

@@ -70,7 +70,6 @@ def test_shrunk_returns_are_those_of_the_fixture() -> None:
     assert analysis.pool_rate([200, 40], [6, 9]) == Fraction(1, 16)
     assert [round(float(row.shrunk), 4) for row in rows] == [0.0365, 0.1347, 0.0625]
     assert [row.word for row in rows] == ["good", "fair", "none"]
-    assert rows[2].return_rate is None
     assert analysis.pool_rate([100, 99], [50, 50]) == Fraction(8, 100)
 
 

@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from datetime import date
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.waiting import LONGER
 
 from tradefair.contract import EpisodeOver, HarnessFailure, IllegalAction
 from tradefair.retail.model import SEAT, DayFacts, product_id, supplier_id
@@ -310,48 +307,6 @@ def test_other_seeds_have_other_luck_and_the_same_store(open_store: Open) -> Non
     assert one.records.units.row(27) == two.records.units.row(27)
     assert one.world.quotes != two.world.quotes
     assert one.digest() != two.digest()
-
-
-_PLAYED = """
-import sys
-from importlib.resources import files
-from tradefair.files.user_files import parse_toml
-from tradefair.contract.scenario import build_scenario
-from benchmarks.retail_calibration import oracle_day
-from tradefair.retail.model import RetailScenario
-from tradefair.retail.rules import Retail
-text = files("tradefair.retail").joinpath("scenarios", "smoke.toml").read_text()
-market = Retail(build_scenario(RetailScenario, parse_toml(text, source="smoke"), source="smoke"), 11)
-market.set_shelf(["P001", "P002", "P004", "P007"])
-while market.terminated is None:
-    oracle_day(market, [0, 1, 3, 6])
-    print(market.close_day().net_worth)
-print(market.digest().hex())
-"""
-
-
-def test_the_same_actions_give_the_same_state_in_another_process(open_store: Open) -> None:
-    runs = [
-        subprocess.run(
-            [sys.executable, "-c", _PLAYED], capture_output=True, text=True, check=True, timeout=LONGER
-        ).stdout
-        for _ in range(2)
-    ]
-    assert runs[0] == runs[1]
-    assert len(runs[0].split()) == 15
-
-
-def test_facts_and_digests_repeat(open_store: Open, tinker: Tinker) -> None:
-    def played() -> list[object]:
-        market = open_store("smoke", 3)
-        told: list[object] = []
-        while market.terminated is None:
-            tinker(market, 9, 5)
-            told.append(_close(market).model_dump())
-            told.append(market.digest())
-        return told
-
-    assert played() == played()
 
 
 def test_a_clone_lives_its_own_life(open_store: Open, live: Live) -> None:

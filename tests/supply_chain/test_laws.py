@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.supply_chain.playing import CALLER, play, scenario_of
+from tests.supply_chain.playing import CALLER, scenario_of
 
 from tradefair.contract import Chance, IllegalAction
 from tradefair.supply_chain import MARKET
@@ -193,12 +193,3 @@ def test_affordable_is_what_is_accepted(seed: int, data: st.DataObject) -> None:
     except IllegalAction:
         accepted = False
     assert accepted == cost.affordable
-
-
-def test_the_same_seed_gives_the_same_bytes_and_replays() -> None:
-    first, second = play("adaptive", seed=4), play("adaptive", seed=4)
-    assert first.head == second.head
-    follower = first.follower()
-    for body in first.bodies:
-        follower.step(body)
-    follower.finish()

@@ -22,7 +22,6 @@ class Executed(NamedTuple):
     outcomes: list[ToolOutcome]
     messages: list[ToolMessage]
     turn_over: bool
-    exhausted: bool
 
 
 async def run_calls(
@@ -36,7 +35,6 @@ async def run_calls(
         outcomes,
         [_message(message, index, calls[index], outcome) for index, outcome in enumerate(outcomes)],
         any(outcome.ends(view) for outcome in outcomes),
-        len(calls) > budget,
     )
 
 

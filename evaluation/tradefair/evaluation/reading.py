@@ -87,6 +87,8 @@ class TraceReading:
     rounds: list[Facts] = field(default_factory=list[Facts])
     ending: Facts | None = None
     end_reason: str | None = None
+    # The last event that was read; 0 before the first.
+    last: int = 0
     conduct: dict[SeatId, Conduct] = field(default_factory=dict[SeatId, Conduct])
     findings: list[Unusable] = field(default_factory=list[Unusable])
     person_moves: Mapping[SeatId, PersonMoves] = field(default_factory=dict[SeatId, PersonMoves])
@@ -122,7 +124,6 @@ class TraceReading:
 
 
 Watcher = Callable[[int, dict[str, Any]], None]
-W = TypeVar("W", bound=Watcher)
 """Takes (seq, event) of every event of the pass, after the reading has; its errors are its own affair."""
 
 
@@ -145,6 +146,7 @@ def read_trace(trace: Trace, watch: Callable[[TraceReading], Watcher] | None = N
                 raise event
             # The reading first: a watcher may ask it for roles and labels.
             _take(reading, seq, event)
+            reading.last = seq
             if watcher is not None:
                 watcher(seq, event)
     except TraceError as error:
@@ -154,17 +156,6 @@ def read_trace(trace: Trace, watch: Callable[[TraceReading], Watcher] | None = N
         reading.found(None, f"the trace cannot be read further: {error!r}"[:300])
     reading.refused_by = _senders(trace, reading.refused_at)
     return reading
-
-
-def read_with(trace: Trace, make: Callable[[TraceReading], W]) -> tuple[TraceReading, W | None]:
-    """As `read_trace`, with the watcher that `make` made of the reading; None where no manifest could be read."""
-    made: list[W] = []
-
-    def watch(reading: TraceReading) -> W:
-        made.append(make(reading))
-        return made[0]
-
-    return read_trace(trace, watch), made[0] if made else None
 
 
 def _senders(trace: Trace, calls: Collection[int]) -> dict[SeatId, list[str]]:

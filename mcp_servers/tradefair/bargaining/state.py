@@ -8,14 +8,6 @@ from tradefair.bargaining.model import BUYER, SELLER, BargainingScenario, Messag
 from tradefair.contract import SeatId
 
 
-def _no_messages() -> list[Message]:
-    return []
-
-
-def _no_rounds() -> list[RoundRecord]:
-    return []
-
-
 @dataclass
 class State:
     """Private limits, ledger and history of one episode; read by the views, changed by the rules only.
@@ -28,10 +20,10 @@ class State:
     private: PrivateLimits
     order: tuple[SeatId, ...] | None = None
     """Speaking order of the open round; null without chat."""
-    messages: list[Message] = field(default_factory=_no_messages)
+    messages: list[Message] = field(default_factory=list[Message])
     """What was said, in the order of speaking; message number n stands at n - 1."""
     lapsed: set[SeatId] = field(default_factory=set[SeatId])
     """Seats that let the quote of the open round lapse, also where their own limit was quoted for them."""
-    rounds: list[RoundRecord] = field(default_factory=_no_rounds)
+    rounds: list[RoundRecord] = field(default_factory=list[RoundRecord])
     """Closed rounds, oldest first; round n stands at n - 1."""
     profit: dict[SeatId, int] = field(default_factory=lambda: {BUYER: 0, SELLER: 0})

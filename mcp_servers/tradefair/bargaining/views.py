@@ -168,22 +168,13 @@ def messages(
     # Message number n stands at n - 1, so a number is also the index behind it.
     chosen = [message for message in state.messages[start:] if from_round is None or message.round >= from_round]
     asked = chosen[: limit or _DEFAULT_ROWS]
-    rows = rows_fitting((_message_row(message, seat) for message in asked), limit, "lower limit")
+    rows = rows_fitting(
+        (MessageRow(**message._asdict(), silent=not message.text, untrusted=message.seat != seat) for message in asked),
+        limit,
+        "lower limit",
+    )
     more = len(chosen) > len(rows)
     return Messages(messages=rows, total=len(chosen), next_cursor=rows[-1].number if more and rows else None)
-
-
-def _message_row(message: Message, seat: SeatId) -> MessageRow:
-    return MessageRow(
-        number=message.number,
-        round=message.round,
-        place=message.place,
-        seat=message.seat,
-        text=message.text,
-        words=message.words,
-        silent=not message.text,
-        untrusted=message.seat != seat,
-    )
 
 
 def surplus_if(state: State, seat: SeatId, my_quote: int, their_quote: int) -> SurplusIf:

@@ -182,24 +182,6 @@ def pair_best_reply(value: int, opposite: Iterable[int]) -> int | None:
     return best
 
 
-class SealedRivals(NamedTuple):
-    """A round as it was settled, without the own quote: own side split by the quote order; all ascending."""
-
-    earlier: Sequence[int]
-    later: Sequence[int]
-    opposite: Sequence[int]
-
-
-def expected_payoff(value: int, price: int, rivals: SealedRivals) -> float:
-    """Payoff of `price` with rivals and quote order fixed, the coin replaced by its mean (9.3)."""
-    earlier, later, opposite = rivals
-    # Rivals that come first: better ones, and equal ones with an earlier place in the quote order.
-    rank = len(earlier) - bisect_left(earlier, price) + len(later) - bisect_right(later, price)
-    if rank >= len(opposite) or price < opposite[rank]:
-        return 0.0
-    return value - (price + opposite[rank]) / 2
-
-
 Fill: TypeAlias = tuple[int, int]
 """(first, met): prices from `first` up to the next higher fill, or P, trade with the opposite quote `met`.
 
@@ -280,18 +262,6 @@ class PlayedRound:
     def quote(self, seat: str, role: Role) -> int | None:
         """The seat's own quote, null when it forfeited."""
         return (self.bids if role == "buyer" else self.asks).get(seat)
-
-    def without(self, seat: str, role: Role, price_max: int) -> SealedRivals:
-        """What `seat` faced, in buyer terms."""
-        own, opposite = (self.bids, self.asks) if role == "buyer" else (self.asks, self.bids)
-        position = self.quote_order.index(seat)
-        split: tuple[list[int], list[int]] = ([], [])
-        for place, other in enumerate(self.quote_order):
-            if other != seat and other in own:
-                # False is 0: rivals that the quote order puts first go into the first list.
-                split[place > position].append(flip(own[other], price_max, role))
-        met = sorted(flip(price, price_max, role) for price in opposite.values())
-        return SealedRivals(sorted(split[0]), sorted(split[1]), met)
 
 
 def _look_back(seat: str, role: Role, value: int, played: PlayedRound, price_max: int) -> tuple[list[Fill], int, int]:

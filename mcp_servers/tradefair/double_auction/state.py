@@ -9,18 +9,6 @@ from tradefair.double_auction.model import ClosedRound, DoubleAuctionScenario, M
 from tradefair.trading.values import Roster
 
 
-def _no_memo() -> dict[object, Result]:
-    return {}
-
-
-def _no_rounds() -> list[ClosedRound]:
-    return []
-
-
-def _no_messages() -> list[Message]:
-    return []
-
-
 @dataclass
 class State:
     """Private values, ledger and history of one episode; read by the views, changed by the rules only.
@@ -39,11 +27,11 @@ class State:
     """Per seat what it sent or was sent, delivered; message number n of a seat stands at n - 1."""
     speaking_order: tuple[SeatId, ...] | None = None
     """Of the open round, once its talk has closed."""
-    messages: list[Message] = field(default_factory=_no_messages)
+    messages: list[Message] = field(default_factory=list[Message])
     """Delivered messages, in speaking order within a round."""
-    rounds: list[ClosedRound] = field(default_factory=_no_rounds)
+    rounds: list[ClosedRound] = field(default_factory=list[ClosedRound])
     """Closed rounds, oldest first; round n stands at n - 1."""
-    memo: dict[object, Result] = field(default_factory=_no_memo)
+    memo: dict[object, Result] = field(default_factory=dict[object, Result])
     """Public answers that are equal for all seats until the next closure; a cache, not part of the truth."""
 
     @property

@@ -177,11 +177,6 @@ class SupplierEvidence(NamedTuple):
     shrunk: Fraction
 
     @property
-    def return_rate(self) -> float | None:
-        """returned/sold; None when nothing was sold."""
-        return self.returned / self.sold if self.sold else None
-
-    @property
     def word(self) -> EvidenceWord:
         """How much there is to go by."""
         if not self.sold:

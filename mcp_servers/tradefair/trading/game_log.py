@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, NamedTuple, Self, cast
+from typing import Annotated, Literal, NamedTuple, Self, cast
 
 import orjson
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PrivateAttr, ValidationError
@@ -272,20 +272,16 @@ _PLACE_IN_ROUND: dict[type[Row], int] = {
 }
 
 
-def _empty() -> list[Any]:
-    return []
-
-
 @dataclass(slots=True)
 class LoggedRound:
     """The rows of one round, in file order; `end` is null in a damaged log only."""
 
     number: int
-    messages: list[Conversation] = field(default_factory=_empty)
-    violations: list[Violation] = field(default_factory=_empty)
-    quotes: list[BidAsk] = field(default_factory=_empty)
-    trades: list[Trade] = field(default_factory=_empty)
-    payoff_changes: list[PayoffChange] = field(default_factory=_empty)
+    messages: list[Conversation] = field(default_factory=list[Conversation])
+    violations: list[Violation] = field(default_factory=list[Violation])
+    quotes: list[BidAsk] = field(default_factory=list[BidAsk])
+    trades: list[Trade] = field(default_factory=list[Trade])
+    payoff_changes: list[PayoffChange] = field(default_factory=list[PayoffChange])
     end: RoundEnd | None = None
 
     @property

@@ -14,14 +14,6 @@ from tradefair.contract.policy import Draw
 _NO_DRAW = Draw("none")
 
 
-def _no_prices() -> list[int | None]:
-    return []
-
-
-def _no_rounds() -> list[Sequence[int]]:
-    return []
-
-
 @dataclass(slots=True)
 class TraderView:
     """Everything a trader may decide on: its own data and public quotes and trades. Index 0 is round 1.
@@ -37,11 +29,11 @@ class TraderView:
     price_max: int
     rounds: int
     round: int = 1
-    quotes: list[int | None] = field(default_factory=_no_prices)
-    fills: list[int | None] = field(default_factory=_no_prices)
-    own: list[Sequence[int]] = field(default_factory=_no_rounds)
-    opp: list[Sequence[int]] = field(default_factory=_no_rounds)
-    trades: list[Sequence[int]] = field(default_factory=_no_rounds)
+    quotes: list[int | None] = field(default_factory=list[int | None])
+    fills: list[int | None] = field(default_factory=list[int | None])
+    own: list[Sequence[int]] = field(default_factory=list[Sequence[int]])
+    opp: list[Sequence[int]] = field(default_factory=list[Sequence[int]])
+    trades: list[Sequence[int]] = field(default_factory=list[Sequence[int]])
     mirrored: bool = False
     draw: Draw = field(default=_NO_DRAW, compare=False)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from typing import Any, ClassVar, cast
 
@@ -87,9 +87,9 @@ class GraphPlayer:
         """Play the round that `view` opens, or the rest of one. Raises HarnessFailure."""
         # What earlier phases of the same round used is taken off.
         context = replace(self.context, limits=self._budget.open(view))
-        end = await self._run(await self.start(view), context)
+        end: Any = await self._run(await self.start(view), context)
         self.memory.close_round(view.round, end["acts"], end["stop"])
-        done = _round_end(end)
+        done = RoundEnd(**{part.name: end[part.name] for part in fields(RoundEnd)})
         self._budget.spend(done)
         return done
 
@@ -111,16 +111,3 @@ class GraphPlayer:
 def _for_all_seats(player: type[GraphPlayer]) -> Any:
     """The graph of a class of players, compiled once: what differs between seats is in state and context."""
     return player.build_graph()
-
-
-def _round_end(end: ActState) -> RoundEnd:
-    return RoundEnd(
-        view=end["view"],
-        stop=end["stop"],
-        replies=end["replies"],
-        calls=end["calls"],
-        nudges=end["nudges"],
-        input_tokens=end["input_tokens"],
-        output_tokens=end["output_tokens"],
-        estimated=end["estimated"],
-    )

@@ -1,53 +1,11 @@
-"""Tool calls of a trace as compact records, and the objects that their arguments name."""
+"""The objects that arguments of tool calls name, and the texts in them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from tradefair.evaluation.read.objects import mapping, sequence
-
-
-class Call(NamedTuple):
-    """One `tool_called` event. `arguments` is empty where the trace holds no object (invalid or cut calls)."""
-
-    seq: int
-    round: int
-    revision: int
-    seat: str
-    tool: str
-    kind: str | None
-    inner: bool
-    status: str
-    arguments: Mapping[str, Any]
-    refs: list[str] | None
-
-    @property
-    def executed(self) -> bool:
-        """Whether it was carried out."""
-        return self.status == "ok"
-
-    @property
-    def attempted(self) -> bool:
-        """Whether it reached the rules or failed on its arguments; limits and faults of ours do not count."""
-        return self.status in ("ok", "rejected", "invalid")
-
-
-def call_of(seq: int, event: Mapping[str, Any]) -> Call:
-    """A decoded `tool_called` event as a record."""
-    arguments = event["arguments"]
-    return Call(
-        seq=seq,
-        round=event["round"],
-        revision=event["revision"],
-        seat=event["seat"],
-        tool=event["tool"],
-        kind=event["kind"],
-        inner=event["parent"] is not None,
-        status=event["status"],
-        arguments=arguments if isinstance(arguments, dict) else {},  # pyright: ignore[reportUnknownArgumentType]
-        refs=event["refs"],
-    )
 
 
 def named_objects(arguments: Mapping[str, Any], kind: str) -> list[str]:

@@ -9,8 +9,9 @@ from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from tradefair.contract import EvidenceMap, Need, Scenario, ToolTable
-from tradefair.evaluation.modes.calls import Call, named_objects
+from tradefair.evaluation.modes.calls import named_objects
 from tradefair.evaluation.modes.insight import EvidenceCase
+from tradefair.evaluation.read.rounds import Did
 
 
 class Look(NamedTuple):
@@ -58,20 +59,20 @@ class EvidenceIndex:
         self._round = 0
         self._of_round: dict[str | None, list[Look]] = {}
 
-    def look(self, call: Call, place: int, scene: Any, stale: Collection[str] = ()) -> Look | None:
+    def look(self, call: Did, place: int, scene: Any, stale: Collection[str] = ()) -> Look | None:
         """Take in a call; None when it gave no evidence. Categories in `stale` are too old to count."""
-        tool = self._tools.get(call.tool)
+        tool = self._tools.get(call.tool or "")
         # Only answers count: a refused look has shown nothing.
-        if tool is None or not call.executed or not tool.read_only or not tool.evidence:
+        if tool is None or not call.accepted or not tool.read_only or not tool.evidence:
             return None
         categories = frozenset(tool.evidence).difference(stale)
         found = Look(
-            place, call.seq, call.round, call.revision, call.tool, categories, self._objects(tool.scope, call, scene)
+            place, call.seq, call.round, call.revision, tool.name, categories, self._objects(tool.scope, call, scene)
         )
         self._keep(found)
         return found
 
-    def _objects(self, scope: Any, call: Call, scene: Any) -> frozenset[str] | None:
+    def _objects(self, scope: Any, call: Did, scene: Any) -> frozenset[str] | None:
         if scope == "all":
             # The look was at everything, so it holds for every object.
             return None

@@ -12,13 +12,14 @@ from tradefair.catalog import market_type
 from tradefair.contract import EvidenceMap, Need, Scenario, SeatId, Tool, ToolTable, TraceError, TradefairError
 from tradefair.contract.kernel.kernel_tools import EXECUTE_CODE, KERNEL_TOOLS
 from tradefair.contract.scenario import build_scenario
-from tradefair.evaluation.modes.calls import Call, named_at, named_objects
+from tradefair.evaluation.modes.calls import named_at, named_objects
 from tradefair.evaluation.modes.canary import Canary, find_canaries
 from tradefair.evaluation.modes.evidence import EvidenceIndex, Moment, needs_of
 from tradefair.evaluation.modes.insight import EvidenceCase, Insight
 from tradefair.evaluation.modes.play import At, EpisodePlay, Lapse, SeatPlay, Step
 from tradefair.evaluation.modes.shown import Shown, named_ids, text_of
 from tradefair.evaluation.read.objects import mapping, sequence
+from tradefair.evaluation.read.rounds import Did
 from tradefair.evaluation.reading import events_of, foreign, imported, seating_in, was_told
 from tradefair.tracestore import Trace
 
@@ -286,9 +287,7 @@ class _Evidence:
             for about in [None] if path is None else list(named_at(arguments, path)):
                 self._judge(step, needs, about)
             return
-        call = Call(
-            step.seq, step.round, step.revision, "", step.tool, step.kind, step.inner, step.status, arguments, None
-        )
+        call = Did(step.seq, step.round, "", step.tool, step.status, None, arguments, revision=step.revision)
         self._index.look(call, self._place, None)
 
     def _judge(self, step: Step, needs: tuple[Need, ...], about: str | None) -> None:

@@ -223,20 +223,8 @@ def shown_name(path: Path) -> str:
 
 def verification(verdict: Check) -> Verification:
     """A check's result as the page's record; findings keep their messages only."""
-    return Verification(
-        verdict=verdict.verdict,
-        sound=verdict.sound,
-        sentence=verdict.sentence,
-        events=verdict.events,
-        seq=verdict.seq,
-        sealed=verdict.sealed,
-        head_hash=verdict.head_hash,
-        seal=verdict.seal,
-        signed_by=verdict.signed_by,
-        in_log=verdict.in_log,
-        re_executed=verdict.re_executed,
-        findings=[finding.message for finding in verdict.findings],
-    )
+    same: Any = {name: getattr(verdict, name) for name in Verification.model_fields if name != "findings"}
+    return Verification(**same, findings=[finding.message for finding in verdict.findings])
 
 
 def _labelled(verdict: Verdict, asked: Asked) -> Verdict:

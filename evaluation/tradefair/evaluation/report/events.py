@@ -16,6 +16,7 @@ import orjson
 
 from tradefair.contract import TraceError
 from tradefair.contract.kernel.players import PERSON
+from tradefair.evaluation.read.objects import mapping
 from tradefair.evaluation.report.packing import fitting_limit, pack_json, pack_texts
 from tradefair.evaluation.report.page_data import Packed
 from tradefair.tracestore import Trace
@@ -91,7 +92,7 @@ class EventColumns:
 
         `size` is the length of the event's text plus that of a result that is stored apart, in bytes.
         """
-        fields = fields_of(event)
+        fields = mapping(event)
         is_call = fields.get("event") == "tool_called"
         self.seq.append(seq)
         self.event.append(self._name(fields.get("event")))
@@ -204,7 +205,7 @@ def read_notes(trace: Trace, columns: EventColumns) -> NoteColumns:
                 note = orjson.loads(body)
             except orjson.JSONDecodeError:
                 note = None
-            notes.take(seat, fields_of(note), len(body))
+            notes.take(seat, mapping(note), len(body))
             if len(notes.seat) == MAX_ROWS:
                 break
     except TraceError as error:
@@ -248,7 +249,7 @@ def _ref(body: bytes) -> str | None:
 
 def _blob_size(event: Any) -> int:
     """Bytes of a result that is stored apart, as its event states them; 0 where there is none."""
-    fields = fields_of(event)
+    fields = mapping(event)
     return max(0, whole(fields.get("result_size"))) if fields.get("result_ref") else 0
 
 
@@ -289,7 +290,7 @@ def _match(columns: EventColumns, notes: NoteColumns) -> None:
 
 def _first(arguments: object) -> str:
     """The first argument as a reader would write it: `40`, `milk`; "" where there is none."""
-    value = next(iter(fields_of(arguments).values()), None)
+    value = next(iter(mapping(arguments).values()), None)
     text = value if isinstance(value, str) else "" if value is None else orjson.dumps(value).decode()
     return text[:_MAX_ARGUMENT]
 
@@ -298,8 +299,3 @@ def whole(value: object) -> int:
     """The value if it is an integer that a browser holds exactly, else −1."""
     # JavaScript's numbers are exact below 2**53; `True` is an int in Python and none in JSON.
     return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**53 else -1
-
-
-def fields_of(value: object) -> dict[str, Any]:
-    """The value if it is a JSON object, else an empty one."""
-    return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]

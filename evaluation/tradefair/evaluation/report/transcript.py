@@ -15,7 +15,8 @@ import orjson
 
 from tradefair.contract import SeatId, TraceError
 from tradefair.contract.text import clean, clean_line
-from tradefair.evaluation.report.events import EventColumns, fields_of, read_events, read_notes, whole
+from tradefair.evaluation.read.objects import mapping
+from tradefair.evaluation.report.events import EventColumns, read_events, read_notes, whole
 from tradefair.evaluation.store.replies import kept_prompts, paired
 from tradefair.tracestore import PromptCall, Trace
 
@@ -110,7 +111,7 @@ def transcript_of(trace: Trace, seats: Sequence[SeatId], *, events: EventColumns
     try:
         for row, (seat, body) in enumerate(trace.notes()):
             if seat in seats and b'"model_call"' in body:
-                fields = fields_of(_decoded(body))
+                fields = mapping(_decoded(body))
                 if fields.get("kind") == "model_call":
                     notes[seat].append(_Note(row, fields))
     except TraceError as error:
@@ -205,19 +206,19 @@ class _Seat:
         if number not in self._tools:
             offered: Any = prompt.part(number)
             listed = cast("list[Any]", offered) if isinstance(offered, list) else []
-            names = [_name(fields_of(fields_of(tool).get("function") or tool).get("name")) for tool in listed]
+            names = [_name(mapping(mapping(tool).get("function") or tool).get("name")) for tool in listed]
             self._tools[number] = len(self.tools)
             self.tools.append(Tools(names=names, text=self.budget.cut(clean(as_json(offered)))[0]))
         return self._tools[number]
 
     def _answer(self, prompt: PromptCall | None, said: Mapping[str, Any]) -> tuple[Message, str]:
         """The reply with its calls, as the endpoint sent it; else its words as they were noted."""
-        body = {} if prompt is None else fields_of(prompt.answer.get("body"))
+        body = {} if prompt is None else mapping(prompt.answer.get("body"))
         choices: Any = body.get("choices")
-        choice = fields_of(cast("list[Any]", choices)[0]) if isinstance(choices, list) and choices else {}
+        choice = mapping(cast("list[Any]", choices)[0]) if isinstance(choices, list) and choices else {}
         finish = _name(choice.get("finish_reason") or said.get("finish_reason"))
         if choice:
-            return self._shown({"role": "assistant", **fields_of(choice.get("message"))}), finish
+            return self._shown({"role": "assistant", **mapping(choice.get("message"))}), finish
         if body:
             return self._shown({"role": "error", "content": as_json(body)}), finish
         message = self._shown({"role": "assistant", "content": said.get("text")})
@@ -228,12 +229,12 @@ class _Seat:
         return message, finish
 
     def _shown(self, part: Any) -> Message:
-        fields = fields_of(part) or {"content": as_json(part)}
+        fields = mapping(part) or {"content": as_json(part)}
         text, cut = self.budget.cut(clean(_words(fields)))
         calls: Any = fields.get("tool_calls")
-        asked = [fields_of(call) for call in cast("list[Any]", calls)] if isinstance(calls, list) else []
+        asked = [mapping(call) for call in cast("list[Any]", calls)] if isinstance(calls, list) else []
         made = [
-            [_name(call.get("id")), _name(fields_of(call.get("function")).get("name")), self._arguments(call)]
+            [_name(call.get("id")), _name(mapping(call.get("function")).get("name")), self._arguments(call)]
             for call in asked
         ]
         before: Any = fields.get("cut")
@@ -246,7 +247,7 @@ class _Seat:
         )
 
     def _arguments(self, call: Mapping[str, Any]) -> str:
-        given: Any = fields_of(call.get("function")).get("arguments")
+        given: Any = mapping(call.get("function")).get("arguments")
         return self.budget.cut(clean(given if isinstance(given, str) else as_json(given)))[0]
 
 
@@ -259,7 +260,7 @@ def _words(fields: Mapping[str, Any]) -> str:
     if isinstance(content, str):
         return content
     pieces = cast("list[Any]", content) if isinstance(content, list) else [content]
-    texts: list[Any] = [fields_of(piece).get("text") for piece in pieces]
+    texts: list[Any] = [mapping(piece).get("text") for piece in pieces]
     return "".join(text if isinstance(text, str) else as_json(piece) for text, piece in zip(texts, pieces, strict=True))
 
 

@@ -4,6 +4,7 @@ from tradefair.evaluation.statistics.counts import fisher_p, kaplan_meier, mcnem
 from tradefair.evaluation.statistics.paired import (
     FLIPS_EXACT_TO,
     SignFlip,
+    compared,
     exchange,
     holm,
     interval,
@@ -18,6 +19,7 @@ from tradefair.evaluation.statistics.paired import (
 __all__ = [
     "FLIPS_EXACT_TO",
     "SignFlip",
+    "compared",
     "exchange",
     "fisher_p",
     "holm",

@@ -11,10 +11,10 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tradefair.contract import Chance, salts
-from tradefair.evaluation.read.arithmetic import special
+from tradefair.evaluation.read.arithmetic import mean, special
 
 if TYPE_CHECKING:
     import numpy as np
@@ -140,6 +140,23 @@ def _bits(words: int, draws: int) -> np.ndarray[tuple[int, int], np.dtype[np.uin
     whole = (drawn * 2**_SIGNS_A_DRAW).astype(np.uint64)
     positions = np.arange(_SIGNS_A_DRAW, dtype=np.uint64)
     return ((whole[:, :, None] >> positions) & np.uint64(1)).astype(np.uint8).reshape(draws, -1)
+
+
+def compared(pairs: Sequence[tuple[float, float]]) -> dict[str, Any]:
+    """`n` pairs, their means `here` and `there`, the `difference`, and its sign-flip test (`p`, `method`).
+
+    All but `n` are null without a pair.
+    """
+    differences = [here - there for here, there in pairs]
+    tested = sign_flip(differences)
+    return {
+        "n": len(pairs),
+        "here": mean(here for here, _ in pairs),
+        "there": mean(there for _, there in pairs),
+        "difference": mean(differences),
+        "p": None if tested is None else tested.p,
+        "method": None if tested is None else tested.method,
+    }
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

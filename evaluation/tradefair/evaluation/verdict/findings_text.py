@@ -10,9 +10,6 @@ from tradefair.contract.text import clean_line
 from tradefair.evaluation.modes.diagnosis import CaseRecord, Diagnosis, Finding
 from tradefair.evaluation.table import number_text
 
-_MAX_FINDINGS, _MAX_FINDINGS_BRIEF = 10, 3
-"""Findings that are told whole; the others are named. An episode of hundreds of seats stays a screen or two."""
-_MAX_CASES, _MAX_CASES_BRIEF = 3, 1
 _MAX_SEATS = 8
 
 
@@ -23,10 +20,10 @@ class Said(NamedTuple):
     text: str
 
 
-def findings_text(diagnosis: Diagnosis, *, brief: bool = False, whole: bool = False) -> Iterator[Said]:
+def findings_text(diagnosis: Diagnosis) -> Iterator[Said]:
     """What was found in the order in which to read it, conditions of the market, what could not be read, what is clear.
 
-    `brief`: the first three findings with one case each; `whole`: every finding with all its cases.
+    Every finding with all its cases.
     """
     raised = diagnosis.raised
     # Ids, not findings: a mode that is looked for in every seat counts once.
@@ -35,28 +32,20 @@ def findings_text(diagnosis: Diagnosis, *, brief: bool = False, whole: bool = Fa
     # Several seats may have findings of one mode: what is numbered below is counted too.
     times = f"{len(raised)} findings in " if len(raised) > len(found) else ""
     head = f"found: {times}{len(found)} of {len(looked_for)} failure modes"
-    head += f", {len(looked_for - checked)} with nothing to check"
-    yield Said("head", head + ("; tradefair evaluate says which and why" if brief else ""))
-    most = len(raised) if whole else _MAX_FINDINGS_BRIEF if brief else _MAX_FINDINGS
-    for finding in raised[:most]:
-        yield from _finding(finding, len(finding.cases) if whole else _MAX_CASES_BRIEF if brief else _MAX_CASES)
-    if raised[most:]:
-        rest = dict.fromkeys(f"{finding.id} of {', '.join(finding.seats)}" for finding in raised[most:])
-        yield Said("aside", f"and {', '.join(list(rest)[:_MAX_SEATS])}{' …' * (len(rest) > _MAX_SEATS)}: --all")
+    yield Said("head", f"{head}, {len(looked_for - checked)} with nothing to check")
+    for finding in raised:
+        yield from _finding(finding)
     yield from (Said("aside", text) for text in asides_text(diagnosis))
-    if not brief:
-        yield from _not_found(diagnosis, found)
+    yield from _not_found(diagnosis, found)
 
 
-def _finding(finding: Finding, most: int) -> Iterator[Said]:
+def _finding(finding: Finding) -> Iterator[Said]:
     yield Said("finding", f"{finding.rank or 0:2}  {finding.id}  {finding.says}")
     figures = [*told_text(finding), *([finding.note] if finding.note else [])]
     if figures:
         yield Said("detail", "      " + "   ".join(figures))
-    for case in finding.cases[:most]:
+    for case in finding.cases:
         yield Said("detail", "      " + case_text(case))
-    if finding.cases[most:]:
-        yield Said("aside", f"      {len(finding.cases) - most} more: --all")
 
 
 def told_text(finding: Finding) -> Iterator[str]:

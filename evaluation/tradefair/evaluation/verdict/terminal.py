@@ -471,7 +471,7 @@ def _show_diagnosis(console: Console, diagnosis: Diagnosis) -> None:
         show_table(console, [*names("figure"), *figures("value", "of"), *words("")], rows, whole=True)
     console.print()
     styles = {"head": "bold", "finding": "bold", "detail": "", "aside": "dim"}
-    for line in findings_text(diagnosis, whole=True):
+    for line in findings_text(diagnosis):
         text = line.text.lstrip()
         indent = " " * (len(line.text) - len(text))
         show_text(console, text, style=styles[line.kind], indent=indent, hang=" " * max(len(indent), _HANG))

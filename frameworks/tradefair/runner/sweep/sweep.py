@@ -31,10 +31,6 @@ _LEASED_AHEAD = 16
 """Scripted episodes per worker and lease: they take milliseconds, and so does a lease."""
 
 
-def _no_limits() -> dict[str, ProviderLimits]:
-    return {}
-
-
 @dataclass(frozen=True)
 class SweepSpec:
     """What is to be played, and how: `processes` workers (None: as many as help) of `concurrency` episodes each.
@@ -50,7 +46,7 @@ class SweepSpec:
     concurrency: int | None = None
     executor: Executor | None = None
     budget: Budget = field(default_factory=Budget)
-    providers: dict[str, ProviderLimits] = field(default_factory=_no_limits)
+    providers: dict[str, ProviderLimits] = field(default_factory=dict[str, ProviderLimits])
     pauses: Sequence[float] = field(default_factory=lambda: pauses_of(RETRIES))
     store: str | None = None
 

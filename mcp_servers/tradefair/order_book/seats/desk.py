@@ -42,14 +42,6 @@ class Act(NamedTuple):
     cancel: tuple[int, ...] = ()
 
 
-def _heard_nothing() -> list[Heard]:
-    return []
-
-
-def _resting_nothing() -> list[Resting]:
-    return []
-
-
 @dataclass
 class Desk:
     """One step. `value` is that of the next unit (None without one), `limit` the highest bid accepted (None: P).
@@ -76,8 +68,8 @@ class Desk:
     competitive: tuple[int | None, int | None] = (None, None)
     asset: bool = False
     closed_at: int = 0
-    hear: Callable[[], list[Heard]] = _heard_nothing
-    rest: Callable[[], list[Resting]] = _resting_nothing
+    hear: Callable[[], list[Heard]] = list[Heard]
+    rest: Callable[[], list[Resting]] = list[Resting]
 
     @property
     def heard(self) -> list[Heard]:

@@ -13,8 +13,8 @@ from tradefair.evaluation.markets.marketplace.modes.play import (
     Asked,
     Bazaar,
     Buyer,
-    Call,
     Deal,
+    Did,
     Letter,
     Mark,
     Search,
@@ -55,8 +55,8 @@ def game(**fields: Any) -> Bazaar:
     return Bazaar(scenario=scenario, business_handles=NAMES, customer_handles=[f"c{n}" for n in range(10)], **told)
 
 
-def call(seq: int, tool: str, code: str | None = None, refs: Sequence[str] = ("r",), **arguments: Any) -> Call:
-    return Call(seq, seq // 100, tool, "ok" if code is None else "rejected", code, arguments, tuple(refs))
+def call(seq: int, tool: str, code: str | None = None, refs: Sequence[str] = ("r",), **arguments: Any) -> Did:
+    return Did(seq, seq // 100, "", tool, "ok" if code is None else "rejected", code, arguments, tuple(refs))
 
 
 def deal(number: int, offer: O, customer: int = 0) -> Deal:
@@ -98,7 +98,7 @@ def buyer(
     refused: Sequence[T] = (),
     left: int | None = 6,
     delivered: int | None = 1,
-    extra: Sequence[Call] = (),
+    extra: Sequence[Did] = (),
     **fields: Any,
 ) -> Buyer:
     """A customer with an order worth 100.00; `prices` are list prices of businesses that fit, in cents.
@@ -137,7 +137,7 @@ def buyer(
         "seen": {index: look.seq for look in reversed(searches) for index in look.shown},
         "offers": deals,
         "bought": bought,
-        "calls": calls,
+        "did": calls,
         "letters": letters,
         "left": left,
         "left_seq": left and left * 100 + 99,
@@ -149,12 +149,12 @@ def buyer(
 
 
 def seller(*deals: Deal, mail: Sequence[Letter] = (), letters: Sequence[Letter] = (), **fields: Any) -> Seller:
-    """A business with soup at 40.00 and wifi; `calls` are its proposals unless others are given."""
+    """A business with soup at 40.00 and wifi; `did` are its proposals unless others are given."""
     menu = (MenuItem(item="soup", price_cents=20_00), MenuItem(item="tea", price_cents=5_00))
     has = (Amenity(name="wifi", offered=True), Amenity(name="bar", offered=False))
     business = Business(id="A", name="A", description="", rating_bp=10_000, menu=menu, amenities=has, floor_bp=7_500)
     made: dict[str, Any] = {
-        "calls": [call(known.sent, "send_proposal", to=f"c{known.customer}") for known in deals],
+        "did": [call(known.sent, "send_proposal", to=f"c{known.customer}") for known in deals],
         "deals": list(deals),
         "mail": list(mail),
         "letters": list(letters),
@@ -186,8 +186,8 @@ def ignoring(*lefts: int | None, **fields: Any) -> Seller:
     known = game()
     for index, left in enumerate(lefts):
         known.customers[f"C{index}"] = Buyer(f"C{index}", index, known, left=left)
-    calls = [call(210, "end_turn")]
-    return seller(mail=[inquiry(index) for index in range(len(lefts))], game=known, calls=calls, **fields)
+    did = [call(210, "end_turn")]
+    return seller(mail=[inquiry(index) for index in range(len(lefts))], game=known, did=did, **fields)
 
 
 def pricing(*totals: int) -> Seller:

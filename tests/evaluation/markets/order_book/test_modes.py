@@ -12,15 +12,21 @@ from typing import Any
 import pytest
 from tests.evaluation.plays import Play, check_play, plays_of
 
+from tradefair.contract.scenario import build_scenario
 from tradefair.evaluation.markets.order_book.insight import scales
 from tradefair.evaluation.markets.order_book.modes.detectors import MODES
 from tradefair.evaluation.markets.order_book.modes.play import Advice, Filled, Game, Period, Quote, Step, Trader
 from tradefair.evaluation.markets.order_book.modes.units import idle_periods, value_breach
 from tradefair.order_book.answers.results import OpeningFacts
+from tradefair.order_book.model import OrderBookScenario
 
 SEATS = ("B1", "B2", "S1", "S2")
 NOTHING: Mapping[int, float] = {}
-_SHARES: Mapping[str, Any] = {"kind": "asset", "dividends": [10], "periods": 10}
+_SHARES: Mapping[str, Any] = {"kind": "asset", "dividends": [10], "final_value": 0}
+
+
+def _scenario(periods: int) -> OrderBookScenario:
+    return build_scenario(OrderBookScenario, {"id": "order_book/x", **_SHARES, "periods": periods}, source="x.toml")
 
 
 class Book:
@@ -32,7 +38,7 @@ class Book:
         self.seat = "B1" if role == "buyer" else "S1"
         self.asset = asset
         self.values = [] if asset else list(values)
-        self.game = Game(SEATS, {self.seat: "trader" if asset else role}, scenario=_SHARES if asset else {})
+        self.game = Game(SEATS, {self.seat: "trader" if asset else role}, scenario=_scenario(10) if asset else None)
         self.game.opening = OpeningFacts(
             values={} if self.asset else {self.seat: self.values},
             endowments={self.seat: (500, 2)} if self.asset else {},
@@ -372,7 +378,7 @@ def test_an_order_for_the_quote_that_it_takes_with_a_gain_is_no_slip() -> None:
 
 def test_the_last_fifth_of_a_short_episode_is_its_last_period() -> None:
     book = shares(4).take(3, 1, 99).take(4, 1, 98)
-    book.game.scenario = {**_SHARES, "periods": 4}
+    book.game.scenario = _scenario(4)
     seen = MODES.detect("late_hold", book.trader)
     assert ([case.seq for case in seen.cases], seen.of) == ([401], 1)
 

@@ -105,7 +105,6 @@ def made_game() -> Game:
         periods,
         steps=[step(None, None), step(90, None), step(90, 96), step(91, 96)],
         fills=[fill(1, 100, "B1", "S1"), fill(2, 88, "B2", "S2"), fill(2, 92, "B1", "S1")],
-        scenario={"kind": "schedules", "periods": 2},
     )
 
 

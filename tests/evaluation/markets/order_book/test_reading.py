@@ -10,14 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-import pytest
 from tests.calling import seating
 from tests.corpus.forge import Forge
 from tests.evaluation.playing import store
 
 from tradefair.catalog import load_scenario
 from tradefair.contract.kernel.core import Core, Done, Record
-from tradefair.evaluation.markets.order_book.modes import play
 from tradefair.evaluation.markets.order_book.modes.play import Filled, Game, Period, Quote, Step, read_game
 from tradefair.order_book import MARKET
 from tradefair.tracestore import open_trace
@@ -294,12 +292,6 @@ def test_a_step_knows_what_its_own_seat_had_asked_in_it_before_it_acted(tmp_path
     assert sell.probability == 1.0
     assert other.probability < 1
 
-    def unfit(event: dict[str, Any]) -> None:
-        rows = event["result"]["rows"]
-        event["result"]["rows"] = [7, {**rows[0], "probability": 2}, {**rows[0], "price": "75"}, rows[1]]
-
-    game = forged(path, lambda forge: forge.edit(first, unfit))
-    assert [row.price for step in game.steps for row in step.advice] == [100, 90]
     game = forged(path, lambda forge: forge.edit(first, lambda event: event["result"].update(rows="many")))
     assert [row.price for step in game.steps for row in step.advice] == [90]
 
@@ -358,15 +350,6 @@ def test_nothing_is_judged_before_a_period_tells_the_schedules(tmp_path: Path) -
         assert read_game(trace).problem is None
 
 
-def test_acts_beyond_a_bound_are_of_no_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    morning = Morning(tmp_path)
-    monkeypatch.setattr(play, "_MAX_EVENTS", 4)
-    # The step that goes beyond it is the last one that is kept; orders of later ones are known by the facts.
-    steps = read(morning.path).steps
-    assert [step.seq for step in steps] == [*morning.at[:5], None, None, None, None]
-    assert [step.fills for step in steps if step.fills] == [step.fills for step in morning.game.steps if step.fills]
-
-
 def test_no_more_than_a_hundred_periods_are_read(tmp_path: Path) -> None:
     def many(forge: Forge) -> None:
         body = forge.bodies[forge.seq_of(event="round_closed") - 1]
@@ -417,7 +400,7 @@ def test_a_share_is_worth_what_it_has_still_to_pay(tmp_path: Path) -> None:
     assert game.asset
     assert game.p_star is None
     # Dividends of 4 in the mean, 5 at the end.
-    assert [game.fundamental(period) for period in (1, 2)] == [13, 9]
+    assert [game.rules.fundamental(period) for period in (1, 2)] == [13, 9]
     assert [game.trader(seat).sign for seat in ("T1", "T2")] == [1, 1]
     assert game.fills == [Filled(1, 2, 9, 2, "T2", "T1", "T2", 1, {"T1": (), "T2": ()})]
     assert game.trader("T1").event_of(game.fills[0]) == sold
@@ -427,11 +410,3 @@ def test_a_share_is_worth_what_it_has_still_to_pay(tmp_path: Path) -> None:
     paid = game.periods[0].dividend
     assert paid is not None
     assert game.periods[0].cash == {"T1": 518 + paid, "T2": 482 + 5 * paid}
-
-
-def test_a_scenario_that_says_nothing_of_dividends_has_none() -> None:
-    game = Game(scenario={"final_value": 5})
-    assert (game.fundamental(1), game.p_star, game.asset) == (5, None, False)
-    assert Game(scenario={"dividends": [6], "final_value": 1}).fundamental(1) == 7
-    assert Game().fundamental(1) == 0
-    assert Game().priority_violations == 0

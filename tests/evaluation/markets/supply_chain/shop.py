@@ -14,7 +14,8 @@ from typing import Any
 from pydantic import JsonValue
 
 from tradefair.catalog import load_scenario
-from tradefair.evaluation.markets.supply_chain.modes.play import Act, Estimate, Lapsed, Retail, SeatRound, SupplyGame
+from tradefair.evaluation.markets.supply_chain.modes.play import Estimate, Retail, SeatRound, SupplyGame
+from tradefair.evaluation.read.rounds import Did
 from tradefair.supply_chain.model import BuyerFacts, PassFacts, RoundFacts, SeatFacts, SloganFacts, SupplyChainScenario
 
 A, B, C = "retailer_01", "retailer_02", "retailer_03"
@@ -73,8 +74,7 @@ def shop(
     game = SupplyGame(scenario(**changes), terminated=finished, slogans=slogans or {})
     seat, rival = Retail(A, game, privileged=privileged), Retail(B, game)
     game.seats.update({A: seat, B: rival})
-    calls: dict[int, list[Act]] = {}
-    lapses: list[Lapsed] = []
+    did: dict[int, list[Did]] = {}
     for number, made in enumerate(rounds, 1):
         facts, closed = _facts(game.rules, number, made), 10 * number + 5
         for name, record in game.seats.items():
@@ -82,16 +82,14 @@ def shop(
             record.rounds.append(SeatRound(number, closed, record, facts, facts.seats[name], round(100 * funds), sales))
         for phase, tool in made.calls:
             seq = 10 * number + (1 if phase != "retail" else 2 if tool.startswith("view") else 3)
-            if tool == "lapse":
-                lapses.append(Lapsed(seq, number, phase))
-            else:
-                tool, _, refused = tool.partition(":")
-                calls.setdefault(number, []).append(Act(seq, number, phase, tool, not refused, {}))
+            tool, _, refused = tool.partition(":")
+            act = Did(seq, number, phase, None if tool == "lapse" else tool, "rejected" if refused else "ok")
+            did.setdefault(number, []).append(act)
         if estimates and number in estimates:
             cents = round(100 * estimates[number])
-            seat.estimates = [*seat.estimates, Estimate(10 * number, number, "bidding_1", 0, cents, 3)]
-    seat.calls, seat.lapses = calls, lapses
-    game.passes_closed = {(number, 1): 10 * number + 2 for number in range(1, len(rounds) + 1)}
+            seat.estimates.append(Estimate(10 * number, number, "bidding_1", 0, cents, 3))
+    seat.did = did
+    game.phases = {(number, "bidding_1"): 10 * number + 2 for number in range(1, len(rounds) + 1)}
     return seat
 
 

@@ -297,7 +297,7 @@ def test_a_refused_bid_is_the_cause_of_what_settled_and_not_the_skip_after_it() 
     refused = (("bidding_1", "submit_bids:refused"), ("bidding_2", "skip_phase"), ("retail", "skip_phase"))
     (row,) = shop(Round(calls=refused)).rounds
     assert row.order == 11
-    assert [act.accepted for act in row.acts if act.seq == row.order][:1] == [False]
+    assert [act.accepted for act in row.did if act.seq == row.order][:1] == [False]
     # The first refusal, or the first of two lapses: from there on it could have been mended.
     twice = (("bidding_1", "lapse"), ("bidding_2", "lapse"), ("retail", "skip_phase"))
     assert shop(Round(calls=twice)).rounds[0].order == 11
@@ -316,8 +316,8 @@ def test_a_trace_is_read_as_rounds_calls_lapses_and_estimates(game: Played) -> N
     assert [row.round for row in seat.rounds] == [1, 2, 3, 4]
     assert seat.rounds[0].funds == read.rules.initial_funds_cents
     assert [row.funds for row in seat.rounds[1:]] == [row.own.funds for row in seat.rounds[:-1]]
-    assert sorted(read.passes_closed) == [(number, bid_pass) for number in range(1, 5) for bid_pass in (1, 2)]
-    tools = [(act.phase, act.tool, act.accepted) for act in seat.calls[1]]
+    assert [number for number, phase in read.phases if phase == "bidding_1"][::-1] == [1, 2, 3, 4]
+    tools = [(act.phase, act.tool, act.accepted) for act in seat.did[1]]
     assert tools == [
         ("bidding_1", "submit_bids", True),
         ("bidding_2", "estimate_clearing_prices", True),
@@ -333,7 +333,7 @@ def test_a_trace_is_read_as_rounds_calls_lapses_and_estimates(game: Played) -> N
         assert read_game(trace).seats[A].privileged
     with open_trace(game("silence").path) as trace:
         silent = read_game(trace).seats[A]
-    assert [(lapse.round, lapse.phase) for lapse in silent.lapses][:3] == [
+    assert [(act.round, act.phase) for rows in silent.did.values() for act in rows if act.tool is None][:3] == [
         (1, "bidding_1"),
         (1, "bidding_2"),
         (1, "retail"),

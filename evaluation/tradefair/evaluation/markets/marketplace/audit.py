@@ -33,7 +33,7 @@ def audit(play: MarketPlay, truth: Truth) -> Iterator[Breach]:
 def _payments(play: MarketPlay) -> Iterator[Breach]:
     """A proposal is paid once, by its addressee, its total, to its business or to escrow, which pays out once."""
     moved: set[tuple[str, str]] = set()
-    for seq, facts in play.rounds:
+    for _, seq, facts in play.rounds:
         for settlement in facts.settlements:
             known = play.proposals.get(settlement.proposal)
             # Reported where the trace was read.
@@ -70,7 +70,7 @@ def _states(play: MarketPlay) -> Iterator[Breach]:
     """States move along their edges only, and exactly the settled proposals become paid."""
     now: dict[str, ProposalState] = {}
     paid: set[str] = set()
-    for seq, facts in play.rounds:
+    for _, seq, facts in play.rounds:
         for step in facts.states:
             before = now.get(step.proposal)
             if (before is None and step.state != "in_transit") or (

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from typing import NamedTuple
 
 from tradefair.contract import SeatId
-from tradefair.evaluation.markets.marketplace.play import MarketPlay
+from tradefair.evaluation.markets.marketplace.play import MarketPlay, names_of
 from tradefair.evaluation.markets.marketplace.truth import Truth
 
 
@@ -59,7 +59,7 @@ def _waits(play: MarketPlay, truth: Truth, seat: SeatId) -> tuple[int, ...]:
     # One answer can end the wait of several messages: customers who ask twice expect one reply.
     answers: dict[SeatId, list[tuple[int, int]]] = {}
     for act in play.done(seat, "send_message", "send_proposal"):
-        for name in act.names:
+        for name in names_of(act):
             customer = truth.seats.get(name)
             if customer is not None:
                 answers.setdefault(customer, []).append((act.seq, act.round))

@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from tradefair.contract import SeatId
 from tradefair.evaluation.markets.marketplace.loss import CustomerRecord, Loss, Offer, Try, loss_of
-from tradefair.evaluation.markets.marketplace.play import Act, MarketPlay, Proposed
+from tradefair.evaluation.markets.marketplace.play import MarketPlay, Proposed, names_of, shown_by
 from tradefair.evaluation.markets.marketplace.truth import Truth
+from tradefair.evaluation.read.rounds import Did
 
 DECLINED = "payment_declined"
 
@@ -92,10 +93,12 @@ def customers_of(play: MarketPlay, truth: Truth) -> list[Customer]:
     ]
 
 
-def _payments(play: MarketPlay, seat: SeatId, offers: Mapping[str, Offer]) -> Iterator[tuple[str, Act]]:
+def _payments(play: MarketPlay, seat: SeatId, offers: Mapping[str, Offer]) -> Iterator[tuple[str, Did]]:
     """The attempts of a customer to pay an offer that it had, by its id."""
-    for act in play.acts.get(seat, ()):
-        name = act.names[0] if act.tool == "pay_proposal" and act.names else ""
+    for act in play.read.by_seat.get(seat, ()):
+        # A call that failed in the harness was no decision of its seat.
+        paid = act.tool == "pay_proposal" and act.status != "failed"
+        name = next(iter(names_of(act)), "") if paid else ""
         # An id that was guessed before the proposal arrived is no try.
         if name in offers and offers[name].visible < act.seq:
             yield name, act
@@ -110,14 +113,14 @@ def _customer(
         for name, known in got.items()
     }
     positions = _positions(play, truth, seat)
-    viewed = _businesses(truth, (name for act in play.done(seat, "view_business") for name in act.shown))
+    viewed = _businesses(truth, (name for act in play.done(seat, "view_business") for name in shown_by(act)))
     # Only texts: a proposal makes its business known as well, through `proposers`.
     wrote = frozenset(truth.indices[writer] for writer in play.writers.get(seat, ()))
     tries: list[Try] = []
     for name, act in _payments(play, seat, offers):
         tries.append(Try(name, act.seq))
-        if act.code is not None:
-            refused[act.code] += 1
+        if not act.accepted:
+            refused[act.code or act.status] += 1
     # By (event, position): payments of one closure took effect in the drawn order of the close.
     bought = sorted((known.settled["payment"], name) for name, known in got.items() if "payment" in known.settled)
     record = CustomerRecord(
@@ -126,7 +129,7 @@ def _customer(
         options={match.business: match.utility for match in matches.matches},
         # A business that wrote first is known without any search.
         seen=frozenset(positions) | viewed | wrote,
-        contacted=_businesses(truth, (name for act in play.done(seat, "send_message") for name in act.names)),
+        contacted=_businesses(truth, (name for act in play.done(seat, "send_message") for name in names_of(act))),
         offers=offers,
         tries=tuple(tries),
         paid=tuple(name for _, name in bought if got[name].paid),
@@ -151,8 +154,9 @@ def _positions(play: MarketPlay, truth: Truth, seat: SeatId) -> dict[int, int]:
     found: dict[int, int] = {}
     for act in play.done(seat, "search_businesses"):
         # As the listing numbers them: over all pages, from 1.
-        first = (act.page - 1) * size + 1
-        for position, name in enumerate(act.shown, first):
+        page: object = act.arguments.get("page")
+        first = (page - 1) * size + 1 if type(page) is int and page > 0 else 1
+        for position, name in enumerate(shown_by(act), first):
             for business in _businesses(truth, (name,)):
                 # Where it was first shown: later searches repeat what the customer knows.
                 found.setdefault(business, position)

@@ -8,53 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tradefair.contract import SeatId
 from tradefair.evaluation.markets.marketplace.truth import Truth, truth_of, written_catalogue
-from tradefair.evaluation.read.objects import mapping, sequence
-from tradefair.evaluation.read.rounds import scenario_of
-from tradefair.evaluation.reading import TraceReading, once_per_trace, read_trace
+from tradefair.evaluation.read.objects import sequence
+from tradefair.evaluation.read.rounds import Closed, Did, Rounds, read_rounds
+from tradefair.evaluation.reading import TraceReading, once_per_trace
+from tradefair.marketplace.answers.results import ProposalReceipt
 from tradefair.marketplace.engine.facts import DeliveryFacts, EndingFacts, ProposalFacts, RoundFacts
 from tradefair.marketplace.model import MarketplaceScenario
 from tradefair.tracestore import Trace
 
-_MAX_CODE = 60
+_SENDS = "send_proposal"
 _NAMED_BY = {
-    "search_businesses": "",
     "view_business": "business",
     "send_message": "to",
-    "send_proposal": "to",
+    _SENDS: "to",
     "pay_proposal": "proposal",
     "reject_proposal": "proposal",
     "withdraw_proposal": "proposal",
 }
-"""Tool -> argument that names the counterparts or the proposal that a call is about; other tools are not read."""
-
-
-class Act(NamedTuple):
-    """A call that outcomes rest on.
-
-    `code` is that of its refusal, None where it was carried out or queued; `names` are the handles or proposals that
-    it is about, `shown` the handles and proposals that its answer showed, in order; `page` is that of a search; `made`
-    is the id of the proposal that it sent.
-    """
-
-    seq: int
-    round: int
-    tool: str
-    code: str | None
-    names: tuple[str, ...]
-    shown: tuple[str, ...]
-    page: int
-    made: str | None
-
-
-class ClosedRound(NamedTuple):
-    """The facts of a round, and the event that closed it."""
-
-    seq: int
-    facts: RoundFacts
+"""Tool -> argument that names the counterparts or the proposal that a call is about."""
 
 
 @dataclass
@@ -92,19 +67,32 @@ class Contact(NamedTuple):
 class MarketPlay:
     """What a trace says about the market; `truth` is None where neither facts nor manifest give it.
 
-    `proposals` are by id, in the order of sending; `acts` by seat, in the order of the calls; `contacts` are the
-    messages that reached a business; `writers` are the businesses with a message that reached a customer.
+    `proposals` are by id, in the order of sending, `made` the calls that sent them; `contacts` are the messages that
+    reached a business; `writers` are the businesses with a message that reached a customer.
     """
 
-    reading: TraceReading
-    scenario: MarketplaceScenario | None = None
+    read: Rounds[MarketplaceScenario, RoundFacts]
     truth: Truth | None = None
-    rounds: list[ClosedRound] = field(default_factory=list[ClosedRound])
     ending: EndingFacts | None = None
-    acts: dict[SeatId, list[Act]] = field(default_factory=dict[SeatId, list[Act]])
+    made: dict[str, int] = field(default_factory=dict[str, int])
     proposals: dict[str, Proposed] = field(default_factory=dict[str, Proposed])
     contacts: dict[SeatId, list[Contact]] = field(default_factory=dict[SeatId, list[Contact]])
     writers: dict[SeatId, set[SeatId]] = field(default_factory=dict[SeatId, set[SeatId]])
+
+    @property
+    def reading(self) -> TraceReading:
+        """What the trace says whatever the market."""
+        return self.read.reading
+
+    @property
+    def scenario(self) -> MarketplaceScenario | None:
+        """The scenario; null where the manifest holds none."""
+        return self.read.scenario
+
+    @property
+    def rounds(self) -> list[Closed[RoundFacts]]:
+        """The sound rounds."""
+        return self.read.closed
 
     @property
     def free(self) -> bool:
@@ -116,63 +104,34 @@ class MarketPlay:
         """Whether proposals were held and released together."""
         return self.scenario is not None and self.scenario.sealed_window > 0
 
-    def done(self, seat: SeatId, *tools: str) -> Iterator[Act]:
+    def done(self, seat: SeatId, *tools: str) -> Iterator[Did]:
         """A seat's calls of these tools that were carried out or queued."""
-        return (act for act in self.acts.get(seat, ()) if act.tool in tools and act.code is None)
+        return (did for did in self.read.by_seat.get(seat, ()) if did.tool in tools and did.accepted)
 
 
 @once_per_trace
 def read_marketplace(trace: Trace) -> MarketPlay:
     """Everything that the outcomes are made of, in one pass over the events of an opened trace."""
-    acts: dict[SeatId, list[Act]] = {}
-    reading = read_trace(trace, lambda _: lambda seq, event: _take(acts, seq, event))
-    scenario = scenario_of(reading, MarketplaceScenario)[0]
+    read = read_rounds(trace, MarketplaceScenario, RoundFacts, (_SENDS,))
+    reading = read.reading
     ending = reading.typed(reading.ending, EndingFacts) if reading.ending else None
-    truth = truth_of(reading, scenario, ending, written_catalogue(trace, reading))
-    play = MarketPlay(reading, scenario, truth, ending=ending, acts=acts)
-    for facts in reading.rounds:
-        typed = reading.typed(facts, RoundFacts)
-        if typed is not None:
-            play.rounds.append(ClosedRound(facts.seq, typed))
-    if play.truth is not None:
-        _follow(play, play.truth)
+    truth = truth_of(reading, read.scenario, ending, written_catalogue(trace, reading))
+    sent = [row for seat in read.by_seat for row in read.answers(seat, None, _SENDS, ProposalReceipt)]
+    play = MarketPlay(read, truth, ending, {answer.proposal: did.seq for did, answer in sent})
+    if truth is not None:
+        _follow(play, truth)
     return play
 
 
-# --- what was called --------------------------------------------------------------------------------------------------
+def names_of(did: Did) -> list[str]:
+    """The handles or proposals that a call is about."""
+    named: object = did.arguments.get(_NAMED_BY.get(did.tool or "", ""))
+    return [name for name in [named, *sequence(named)] if isinstance(name, str)]
 
 
-def _take(acts: dict[SeatId, list[Act]], seq: int, event: Mapping[str, Any]) -> None:
-    """Keep a call that outcomes rest on; what has not the shape of one is ignored."""
-    tool, seat, number = event.get("tool"), event.get("seat"), event.get("round")
-    status = event.get("status")
-    # A call that failed in the harness was no decision of its seat.
-    if event.get("event") != "tool_called" or tool not in _NAMED_BY or status == "failed":
-        return
-    # `type(...) is`: a bool would pass as an int.
-    if not isinstance(seat, str) or type(number) is not int:
-        return
-    arguments, error, result = (mapping(event.get(name)) for name in ("arguments", "error", "result"))
-    # Cut: the code of a hostile trace becomes a key of the report.
-    code = None if status == "ok" else str(error.get("code", status))[:_MAX_CODE]
-    page, made = arguments.get("page"), result.get("proposal")
-    acts.setdefault(seat, []).append(
-        Act(
-            seq,
-            number,
-            str(tool),
-            code,
-            tuple(_names(arguments.get(_NAMED_BY[tool]))),
-            # Refs with a dot name surfaces of texts.
-            tuple(name for name in _names(event.get("refs")) if "." not in name),
-            page if type(page) is int and page > 0 else 1,
-            made if tool == "send_proposal" and isinstance(made, str) else None,
-        )
-    )
-
-
-def _names(value: object) -> list[str]:
-    return [value] if isinstance(value, str) else [name for name in sequence(value) if isinstance(name, str)]
+def shown_by(did: Did) -> list[str]:
+    """The handles and proposals that an answer showed, in order: refs with a dot name surfaces of texts."""
+    return [ref for ref in did.refs or () if "." not in ref]
 
 
 # --- what became of it ------------------------------------------------------------------------------------------------
@@ -181,14 +140,15 @@ def _names(value: object) -> list[str]:
 def _follow(play: MarketPlay, truth: Truth) -> None:
     """Enter proposals, deliveries and settlements in the order of the facts."""
     # Proposal -> call that sent it, where that call may also have delivered it.
-    at_once: dict[str, int] = {}
+    at_once: Mapping[str, int] = {}
     # Before the facts: under the free clock calls are the only source of the exact moment.
     if play.free:
         _contacts_at_once(play, truth)
         # A sealed window holds offers until a tick under the free clock too.
         if not play.sealed:
-            at_once = {act.made: act.seq for acts in play.acts.values() for act in acts if act.made}
-    for seq, facts in play.rounds:
+            at_once = play.made
+    for closed in play.rounds:
+        _, seq, facts = closed
         for proposal in facts.proposals:
             unknown = proposal.business not in truth.sellers or proposal.customer not in truth.buyers
             # The first one stands; a second would change what was paid for it.
@@ -198,7 +158,7 @@ def _follow(play: MarketPlay, truth: Truth) -> None:
                 play.proposals[proposal.proposal] = Proposed(proposal, facts.round, seq)
         for delivery in facts.deliveries:
             if {delivery.sender, delivery.receiver} <= truth.indices.keys():
-                _deliver(play, truth, ClosedRound(seq, facts), delivery, at_once)
+                _deliver(play, truth, closed, delivery, at_once)
             else:
                 play.reading.found(seq, f"mail of a seat that does not exist: {delivery.sender[:60]!r}")
         for position, settlement in enumerate(facts.settlements):
@@ -211,7 +171,7 @@ def _follow(play: MarketPlay, truth: Truth) -> None:
 
 
 def _deliver(
-    play: MarketPlay, truth: Truth, closed: ClosedRound, delivery: DeliveryFacts, at_once: Mapping[str, int]
+    play: MarketPlay, truth: Truth, closed: Closed[RoundFacts], delivery: DeliveryFacts, at_once: Mapping[str, int]
 ) -> None:
     seq = closed.seq
     if delivery.kind == "message":
@@ -236,7 +196,7 @@ def _contacts_at_once(play: MarketPlay, truth: Truth) -> None:
     """Under the free clock a customer's message has arrived when its call is done: date it by the call."""
     for customer in truth.customers:
         for act in play.done(customer, "send_message"):
-            for name in dict.fromkeys(act.names):
+            for name in dict.fromkeys(names_of(act)):
                 reached = truth.seats.get(name)
                 if reached is not None:
                     play.contacts.setdefault(reached, []).append(Contact(act.seq, act.round, customer))

@@ -64,7 +64,7 @@ def _path(game: Game, under_test: Sequence[SeatId]) -> XYChart:
     opening = game.opening
     assert opening is not None
     if game.asset:
-        known = [(float(starts[row.number]), game.fundamental(row.number)) for row in game.periods]
+        known = [(float(starts[row.number]), game.rules.fundamental(row.number)) for row in game.periods]
         # Held until the last step, or the value of the last period would have no width.
         known += [(float(total), known[-1][1])]
         lines.append(Line(name="fundamental value", x=[x for x, _ in known], y=[y for _, y in known], mark="step"))
@@ -139,7 +139,7 @@ def _bubble(game: Game) -> XYChart:
         mean(fill.price for fill in game.fills if fill.period == period.number for _ in range(fill.quantity))
         for period in game.periods
     ]
-    worth = [game.fundamental(period.number) for period in game.periods]
+    worth = [game.rules.fundamental(period.number) for period in game.periods]
     return XYChart(
         id="mispricing",
         title="Mean price and what a share is worth",
@@ -199,7 +199,7 @@ def _fullest(
 
 def _ladder(seat: SeatId, closed: Sequence[PeriodFacts], game: Game) -> BarChart | None:
     """The book before the seat's message that met the most units in it, with its own orders marked; None: never any."""
-    fullest = _fullest(seat, closed, clears=game.scenario.get("after_trade") == "clear")
+    fullest = _fullest(seat, closed, clears=game.rules.after_trade == "clear")
     if fullest is None:
         return None
     moment, depth, own = fullest

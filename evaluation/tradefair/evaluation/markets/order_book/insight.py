@@ -48,7 +48,7 @@ def scales(trader: Trader) -> Iterator[Scale]:
     """
     usual: int | None = None
     for step in trader.steps:
-        worth = trader.game.fundamental(step.period) if trader.game.asset else step.value
+        worth = trader.game.rules.fundamental(step.period) if trader.game.asset else step.value
         if step.seq is None or step.price is None or not worth:
             continue
         if in_scale(step.price, worth):

@@ -277,7 +277,7 @@ def earned(game: Game, trader: Trader) -> dict[str, Any]:
         return {**nothing, "profit": 0}
     if game.asset:
         cash, shares = game.opening.endowments.get(seat, (0, 0))
-        final = int(game.scenario.get("final_value", 0))
+        final = game.rules.final_value
         wealth = last.cash.get(seat, 0) + last.shares.get(seat, 0) * final
         held = cash + shares * (sum(row.dividend or 0 for row in game.periods) + final)
         return {**nothing, "profit": wealth - cash, "wealth": wealth, "gain": float(wealth - held)}
@@ -313,7 +313,7 @@ def _edges(game: Game, trader: Trader) -> list[float]:
     """p* (or FV) less the price per unit bought, mirrored for sales."""
     found: list[float] = []
     for fill in trader.fills:
-        fair = game.fundamental(fill.period) if game.asset else game.p_star
+        fair = game.rules.fundamental(fill.period) if game.asset else game.p_star
         if fair is not None:
             sign = 1 if fill.buyer == trader.seat else -1
             found += [sign * (fair - fill.price)] * fill.quantity
@@ -416,8 +416,8 @@ def bubble(means: Sequence[float | None], fundamentals: Sequence[float]) -> Bubb
 def _bubble(game: Game) -> dict[str, Any]:
     if not game.asset or not game.periods or game.opening is None:
         return dict.fromkeys((*Bubble._fields, "turnover"))
-    whole = range(1, int(game.scenario.get("periods", len(game.periods))) + 1)
-    found = bubble([mean(_prices(game, row.number)) for row in game.periods], [*map(game.fundamental, whole)])
+    whole = range(1, game.rules.periods + 1)
+    found = bubble([mean(_prices(game, row.number)) for row in game.periods], [*map(game.rules.fundamental, whole)])
     shares = sum(shares for _, shares in game.opening.endowments.values())
     return {**found._asdict(), "turnover": ratio(sum(fill.quantity for fill in game.fills), shares)}
 

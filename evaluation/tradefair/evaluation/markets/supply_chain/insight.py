@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping
 
 from tradefair.contract import TradefairError
 from tradefair.contract.money import currency, to_minor
-from tradefair.evaluation.markets.supply_chain.modes.play import Act, Retail, SeatRound
+from tradefair.evaluation.markets.supply_chain.modes.play import Retail, SeatRound
 from tradefair.evaluation.markets.supply_chain.modes.prices import below_cost
 from tradefair.evaluation.markets.supply_chain.modes.reading import read_game
 from tradefair.evaluation.markets.supply_chain.modes.stock import idle_rounds
 from tradefair.evaluation.modes.insight import Insight, Scale, Secret
 from tradefair.evaluation.modes.table import Fact
 from tradefair.evaluation.read.objects import mapping, sequence
+from tradefair.evaluation.read.rounds import Did
 from tradefair.tracestore import Trace
 
 _UNIT = "currency units"
@@ -66,7 +67,7 @@ def _scales(seat: Retail) -> Iterator[Scale]:
             yield from _beside(row, act, "prices")
 
 
-def _beside(row: SeatRound, act: Act, argument: str) -> Iterator[Scale]:
+def _beside(row: SeatRound, act: Did, argument: str) -> Iterator[Scale]:
     """The prices of one call with the base price of each item; lines that cannot be read are left out."""
     rules = row.seat.game.rules
     for line in map(mapping, sequence(act.arguments.get(argument))):

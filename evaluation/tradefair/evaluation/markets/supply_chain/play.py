@@ -1,16 +1,18 @@
-"""One pass over a supply-chain trace: its scenario, sound rounds, and bids above funds. Raises nothing."""
+"""A supply-chain trace: its scenario, sound rounds, and bids above funds. Raises nothing."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tradefair.contract import SeatId
-from tradefair.evaluation.read.rounds import scenario_of
-from tradefair.evaluation.reading import TraceReading, Watcher, read_trace
+from tradefair.evaluation.read.rounds import Closed, Rounds, read_rounds
+from tradefair.evaluation.reading import TraceReading, once_per_trace
 from tradefair.supply_chain.model import BuyerFacts, PassFacts, RoundFacts, SeatFacts, SloganFacts, SupplyChainScenario
 from tradefair.tracestore import Trace
+
+ESTIMATE = "estimate_clearing_prices"
 
 
 class SeatRound(NamedTuple):
@@ -28,6 +30,7 @@ class SupplyPlay(NamedTuple):
     `near` has by number the cosines with earlier slogans, by theirs, where these are above 0.
     """
 
+    read: Rounds[SupplyChainScenario, RoundFacts]
     reading: TraceReading
     scenario: SupplyChainScenario | None
     seats: tuple[SeatId, ...]
@@ -49,45 +52,34 @@ class SupplyPlay(NamedTuple):
         return self.near.get(max(first, second), {}).get(min(first, second), 0.0)
 
 
-def read_supply_chain(trace: Trace, also: Watcher | None = None) -> SupplyPlay:
-    """Everything that the outcomes are made of; what cannot be used is listed in the reading.
-
-    `also` is given every event of the pass, invalid ones too: it must not raise for them.
-    """
-    overspends: Counter[SeatId] = Counter()
-
-    def watch(seq: int, event: dict[str, Any]) -> None:
-        # Before the reading of bids: a failure mode may need events that are none.
-        if also is not None:
-            also(seq, event)
-        error: Any = event.get("error")
-        if event.get("event") == "tool_called" and event.get("tool") == "submit_bids" and isinstance(error, dict):
-            code: object = error.get("code")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-            overspends[str(event.get("seat"))] += code == "insufficient_funds"
-
-    reading = read_trace(trace, lambda _: watch)
-    scenario = scenario_of(reading, SupplyChainScenario)[0]
-    seats = tuple(reading.conduct)
-    rounds: list[RoundFacts] = []
-    closed: list[int] = []
-    for facts in reading.rounds if scenario is not None else ():
-        typed = reading.typed(facts, RoundFacts)
-        if typed is None or scenario is None:
-            continue
+@once_per_trace
+def read_supply_chain(trace: Trace) -> SupplyPlay:
+    """Everything that outcomes and failure modes are made of; what cannot be used is listed in the reading."""
+    read = read_rounds(trace, SupplyChainScenario, RoundFacts, (ESTIMATE,))
+    scenario, seats = read.scenario, tuple(read.reading.conduct)
+    sound: list[Closed[RoundFacts]] = []
+    for row in read.closed if scenario is not None else ():
         # The first complaint is enough: a round that does not fit is left out as a whole.
-        complaint = next(_complaints(typed, scenario, seats), None)
+        complaint = scenario and next(_complaints(row.facts, scenario, seats), None)
         if complaint is None:
-            rounds.append(typed)
-            closed.append(facts.seq)
+            sound.append(row)
         else:
-            reading.found(facts.seq, f"the facts are not of this scenario: {complaint}")
+            read.reading.found(row.seq, f"the facts are not of this scenario: {complaint}")
+    rounds = [row.facts for row in sound]
+    overspends = Counter(
+        seat
+        for (seat, _), calls in read.did.items()
+        for did in calls
+        if (did.tool, did.code) == ("submit_bids", "insufficient_funds")
+    )
     # Under `overspend = forfeit` a vector above funds is accepted and wins nothing: no call was refused.
-    for typed in rounds:
-        for settled in typed.passes:
+    for facts in rounds:
+        for settled in facts.passes:
             overspends.update(settled.forfeited.keys())
-    slogans = {slogan.number: slogan for typed in rounds for slogan in typed.new_slogans}
+    slogans = {slogan.number: slogan for facts in rounds for slogan in facts.new_slogans}
     near = {number: dict(slogan.cosines) for number, slogan in slogans.items()}
-    return SupplyPlay(reading, scenario, seats, rounds, closed, overspends, slogans, near)
+    closed = [row.seq for row in sound]
+    return SupplyPlay(read, read.reading, scenario, seats, rounds, closed, overspends, slogans, near)
 
 
 def _complaints(facts: RoundFacts, scenario: SupplyChainScenario, seats: tuple[SeatId, ...]) -> Iterator[str]:

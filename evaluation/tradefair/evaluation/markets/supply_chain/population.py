@@ -19,10 +19,11 @@ from tradefair.evaluation.markets.supply_chain.outcomes import (
     SupplyChainOutcome,
     supply_chain_outcome,
 )
+from tradefair.evaluation.progress import read_each
 from tradefair.evaluation.read.arithmetic import mean, rounded
 from tradefair.evaluation.record import Record
 from tradefair.evaluation.statistics.paired import interval
-from tradefair.tracestore import open_trace
+from tradefair.tracestore import Trace
 
 WITH = ("bid_eff", "fill", "stockout", "mms")
 """Figures of a retailer with which profit is correlated over the seats of an episode."""
@@ -82,22 +83,23 @@ def population(paths: Iterable[Path]) -> PopulationReport:
     A trace that was cut short is left out: its steps would pass for those of a whole episode.
     """
     found: dict[_Kind, list[SupplyChainOutcome]] = {}
-    left_out: dict[str, str] = {}
-    for path in paths:
-        try:
-            with open_trace(path) as trace:
-                core = trace.manifest.core
-                outcome = supply_chain_outcome(trace, "") if core.market == _MARKET else None
-        except TraceError as error:
-            left_out[str(path)] = str(error)[:300]
-            continue
-        rounds = len(outcome.market_outcome.wealth_by_round) if outcome else 0
-        if outcome is None or outcome.market_outcome.partial or not rounds:
-            left_out[str(path)] = "it was cut short" if outcome else f"a trace of {core.market}"
-            continue
-        kind = _Kind(str(core.scenario.get("id", ""))[:80], core.rules_version, len(outcome.seats), rounds)
+    episodes, left_out = read_each(list(paths), None, _episode)
+    for kind, outcome in episodes:
         found.setdefault(kind, []).append(outcome)
-    return PopulationReport(rows=[_row(kind, found[kind]) for kind in sorted(found)], left_out=left_out)
+    rows = [_row(kind, found[kind]) for kind in sorted(found)]
+    return PopulationReport(rows=rows, left_out={str(path): why[:300] for path, why in left_out})
+
+
+def _episode(trace: Trace) -> tuple[_Kind, SupplyChainOutcome]:
+    """A whole episode and what others must share with it. Raises TraceError for any other trace."""
+    core = trace.manifest.core
+    if core.market != _MARKET:
+        raise TraceError(f"a trace of {core.market}")
+    outcome = supply_chain_outcome(trace, "")
+    rounds = len(outcome.market_outcome.wealth_by_round)
+    if outcome.market_outcome.partial or not rounds:
+        raise TraceError("it was cut short")
+    return _Kind(str(core.scenario.get("id", ""))[:80], core.rules_version, len(outcome.seats), rounds), outcome
 
 
 def _row(kind: _Kind, episodes: Sequence[SupplyChainOutcome]) -> PopulationRow:

@@ -7,7 +7,7 @@ keeps declarations here. Of the market only the records of its rules are importe
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tradefair.contract import SeatId
 from tradefair.evaluation.charts.chart import Axis, Band, Chart, Line, XYChart
@@ -18,8 +18,9 @@ from tradefair.evaluation.modes.insight import Insight, Secret
 from tradefair.evaluation.modes.table import load_modes
 from tradefair.evaluation.outcome import MarketOutcome, Outcome, RatingRules, SeatOutcome, common_seat
 from tradefair.evaluation.phrases import load_phrases
-from tradefair.evaluation.reading import TraceReading, read_trace
-from tradefair.teaching.model import PieFacts
+from tradefair.evaluation.read.rounds import Closed, Rounds, read_rounds
+from tradefair.evaluation.reading import TraceReading
+from tradefair.teaching.model import PieFacts, PieScenario
 from tradefair.teaching.rules import Pie
 from tradefair.tracestore import Trace
 
@@ -155,71 +156,45 @@ EVALUATOR = TeachingEvaluator()
 # --- what the trace holds -------------------------------------------------------------------------------------------
 
 
-class _Closed(NamedTuple):
-    """The facts of one round with the number of the event that holds them."""
-
-    seq: int
-    facts: PieFacts
-
-
 class _Episode(NamedTuple):
-    """A trace as this market reads it; facts that are not of this market are left out and listed in `reading`.
+    """A trace as this market reads it; facts that are not of this market are left out and listed in `reading`."""
 
-    `decided` has, by round and seat, the event by which the seat decided the round.
-    """
-
-    reading: TraceReading
-    decided: Mapping[tuple[int, SeatId], int]
-    rounds: list[_Closed]
+    read: Rounds[PieScenario, PieFacts]
     slices: int
     talk: bool
+
+    @property
+    def reading(self) -> TraceReading:
+        """What the trace says whatever the market."""
+        return self.read.reading
+
+    @property
+    def rounds(self) -> list[Closed[PieFacts]]:
+        """The closed rounds."""
+        return self.read.closed
 
     @property
     def values(self) -> Mapping[SeatId, int]:
         """Points per slice by seat; empty before the first round closed, since only facts tell them."""
         return self.rounds[-1].facts.values if self.rounds else {}
 
-    def left_to(self, seat: SeatId, closed: _Closed) -> int:
+    def left_to(self, seat: SeatId, closed: Closed[PieFacts]) -> int:
         """Slices that the other seats' claims left in a round; 0 where they alone took the pie."""
         taken = sum(claim or 0 for other, claim in closed.facts.row.claims.items() if other != seat)
         return max(0, self.slices - taken)
 
-    def cause(self, seat: SeatId, closed: _Closed) -> int:
-        """The event of a round that a finding cites; the closure where the trace holds none of the seat."""
-        return self.decided.get((closed.facts.row.round, seat), closed.seq)
-
-
-class _Decisions:
-    """The accepted claim of every round and seat; without one the lapse, or the last call of the turn."""
-
-    def __init__(self) -> None:
-        self.events: dict[tuple[int, SeatId], int] = {}
-        self._claimed: set[tuple[int, SeatId]] = set()
-
-    def __call__(self, seq: int, event: dict[str, Any]) -> None:
-        number, seat = event.get("round"), event.get("seat")
-        # A trace may come from anywhere: the types are checked.
-        if not isinstance(number, int) or not isinstance(seat, str) or (number, seat) in self._claimed:
-            return
-        if event.get("event") in ("tool_called", "seat_lapsed"):
-            self.events[number, seat] = seq
-        if event.get("tool") == "claim" and event.get("status") == "ok":
-            self._claimed.add((number, seat))
+    def cause(self, seat: SeatId, closed: Closed[PieFacts]) -> int:
+        """The event by which the seat decided a round: its claim, else its last call or lapse, else the closure."""
+        number = closed.facts.row.round
+        last = [did.seq for did in self.read.did.get((seat, number), ())][-1:]
+        return self.read.acted(seat, number, "claim") or next(iter(last), closed.seq)
 
 
 def _read(trace: Trace) -> _Episode:
-    """Facts that are not of this market are left out; the reading lists them as findings."""
-    decisions = _Decisions()
-    reading = read_trace(trace, lambda _: decisions)
-    # `typed` lists facts that do not fit as findings of the reading: a damaged trace still gives an outcome.
-    typed = ((facts.seq, reading.typed(facts, PieFacts)) for facts in reading.rounds)
-    rounds = [_Closed(seq, facts) for seq, facts in typed if facts is not None]
-    scenario = reading.core.scenario if reading.core else {}
-    # The scenario of a manifest is plain JSON, and a trace may come from anywhere: the type is checked.
-    slices = scenario.get("slices")
-    return _Episode(
-        reading, decisions.events, rounds, slices if isinstance(slices, int) else 0, bool(scenario.get("talk"))
-    )
+    # A trace may come from anywhere: where its scenario cannot be read, the reading lists that as a finding.
+    read = read_rounds(trace, PieScenario, PieFacts)
+    scenario = read.scenario
+    return _Episode(read, scenario.slices if scenario else 0, bool(scenario and scenario.talk))
 
 
 def _claims_chart(episode: _Episode) -> XYChart:
@@ -244,7 +219,7 @@ def _claims_chart(episode: _Episode) -> XYChart:
 # --- what only this market can tell the general failure modes -------------------------------------------------------
 
 
-def _secrets(seat: SeatId, rounds: Sequence[_Closed]) -> list[Secret]:
+def _secrets(seat: SeatId, rounds: Sequence[Closed[PieFacts]]) -> list[Secret]:
     """The points per slice, and the payoff so far: claims are public, so that a payoff tells the value."""
     if not rounds:
         return []

@@ -21,7 +21,7 @@ def read_game(trace: Trace) -> Game:
 
     Read once per trace, however many modes and charts ask. `problem` is set where no limit is known.
     """
-    read = read_rounds(trace, BargainingScenario, RoundFacts, ("submit_quote", "send_message"))
+    read = read_rounds(trace, BargainingScenario, RoundFacts)
     seats = [seat for seat in _SEATS if seat in read.reading.conduct]
     if read.scenario is None:
         return Game(seats=seats, problem=read.problem)
@@ -49,10 +49,10 @@ def _round(read: Rounds[BargainingScenario, RoundFacts], row: Closed[RoundFacts]
 def _messages(read: Rounds[BargainingScenario, RoundFacts], length: int) -> list[Message]:
     """Accepted messages in the order in which they were sent."""
     found: list[Message] = []
-    for seat, number in read.did:
-        for did in read.accepted(seat, number, "send_message"):
+    for seat in _SEATS:
+        for did in read.accepted(seat, None, "send_message"):
             text: object = did.arguments.get("text", "")
-            if seat in _SEATS and 1 <= number <= length and isinstance(text, str):
-                statements = read_statements(text[:MAX_TEXT], role_of(seat), number, length)
-                found.append(Message(did.seq, number, seat, text[:MAX_TEXT], tuple(statements)))
+            if 1 <= did.round <= length and isinstance(text, str):
+                statements = read_statements(text[:MAX_TEXT], role_of(seat), did.round, length)
+                found.append(Message(did.seq, did.round, seat, text[:MAX_TEXT], tuple(statements)))
     return sorted(found, key=lambda message: message.seq)

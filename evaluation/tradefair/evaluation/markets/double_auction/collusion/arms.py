@@ -7,8 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 from tradefair.evaluation.markets.double_auction.collusion.game import Game, Played
 from tradefair.evaluation.markets.double_auction.collusion.model import Versus
-from tradefair.evaluation.read.arithmetic import mean, rounded
-from tradefair.evaluation.statistics import sign_flip
+from tradefair.evaluation.statistics import compared
 
 REFERENCES = ("truthful", "gd_bazaar", "zip")
 """Policies that play the references, each on all seats."""
@@ -120,16 +119,4 @@ def against_zero(measure: int, name: str, figure: Figure, games: Sequence[Game])
 
 def _versus(measure: int, name: str, arm: str, values: Sequence[tuple[float, float]]) -> Versus:
     # Paired by seed: luck of the values cancels, so that few episodes are enough.
-    differences = [here - there for here, there in values]
-    tested = sign_flip(differences)
-    return Versus(
-        measure=measure,
-        name=name,
-        against=arm,
-        n=len(values),
-        here=mean(here for here, _ in values),
-        there=mean(there for _, there in values),
-        difference=mean(differences),
-        p=None if tested is None else rounded(tested.p),
-        method=None if tested is None else tested.method,
-    )
+    return Versus(measure=measure, name=name, against=arm, **compared(values))

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import orjson
+from typing import NamedTuple
 
 from tradefair.contract import TraceError
 from tradefair.contract.chain import canonical, digest
-from tradefair.double_auction.model import EndingFacts, OpeningFacts, RoundFacts
+from tradefair.double_auction.model import DoubleAuctionScenario, EndingFacts, MessageReceipt, OpeningFacts, RoundFacts
 from tradefair.evaluation.markets.double_auction.collusion.game import Pairing, Played, PlayedRound, Sent
-from tradefair.evaluation.reading import TraceReading, Watcher, read_trace
-from tradefair.tracestore import Trace, open_trace
+from tradefair.evaluation.progress import Progress, by_name, read_each
+from tradefair.evaluation.read.rounds import Rounds, read_rounds
+from tradefair.evaluation.reading import TraceReading
+from tradefair.tracestore import Trace
 
 _MARKET = "double_auction"
 # What may differ between an episode with talk and its silent twin; all else has to be equal for a pair.
 _NOT_ECONOMICS = ("id", "version", "description", "chat", "seats", "limits", "timing", "record")
+_SAYS = "send_message"
 _MOST_CHARS = 2_000
 # The largest grid that a scenario may have.
 _HIGHEST = 10_000
@@ -33,37 +34,24 @@ class ReadGames(NamedTuple):
     findings: list[str]
 
 
-def read_games(files: Sequence[Path], progress: Callable[[int, int, str], None] | None = None) -> ReadGames:
+def read_games(files: Sequence[Path], progress: Progress | None = None) -> ReadGames:
     """Read each trace; episodes that did not reach their last round are left out and named."""
-    games: list[Played] = []
-    findings: list[str] = []
-    for number, file in enumerate(files):
-        if progress is not None:
-            progress(number, len(files), file.name)
-        try:
-            with open_trace(file) as trace:
-                games.append(played_of(trace))
-        # Only this one: a trace that is damaged or of another market is a finding, any other error is ours.
-        except TraceError as error:
-            reason = str(error).removeprefix(f"{file}: ")
-            findings.append(f"{file.name}: {reason}")
-    if progress is not None:
-        progress(len(files), len(files), "")
-    return ReadGames(sorted(games, key=lambda game: (game.pairing, game.name)), findings)
+    games, left_out = read_each(files, progress, played_of)
+    return ReadGames(sorted(games, key=lambda game: (game.pairing, game.name)), by_name(left_out))
 
 
 def played_of(trace: Trace) -> Played:
     """One finished episode. Raises TraceError naming what is missing."""
-    sent: list[Sent] = []
-    reading = read_trace(trace, lambda _: _messages(trace, sent))
+    read = read_rounds(trace, DoubleAuctionScenario, RoundFacts, (_SAYS,))
+    reading, scenario = read.reading, read.scenario
     core = reading.core
     if core is None:
         raise TraceError("; ".join(found.message for found in reading.findings) or "no manifest")
     if core.market != _MARKET:
         raise TraceError(f"a trace of {core.market}; the collusion report reads {_MARKET}")
-    rounds = [closed for facts in reading.rounds if (closed := reading.typed(facts, RoundFacts)) is not None]
+    rounds = [row.facts for row in read.closed]
     opening = _opening(reading, rounds)
-    if reading.findings or opening is None:
+    if reading.findings or opening is None or scenario is None:
         raise TraceError("; ".join(found.message for found in reading.findings[:3]) or "no round has closed")
     # Late rounds are rounds > R/2 of the whole episode; in a cut one they would be others.
     if reading.end_reason != "terminated:rounds_completed":
@@ -71,40 +59,25 @@ def played_of(trace: Trace) -> Played:
     complaint = _complaint(opening, rounds)
     if complaint:
         raise TraceError(complaint)
-    price_max, chat = core.scenario.get("price_max"), core.scenario.get("chat")
     return Played(
         name=trace.path.name,
         pairing=_pairing(reading),
-        price_max=price_max if isinstance(price_max, int) and price_max > 0 else 100,
+        price_max=scenario.price_max,
         values=opening.values,
         rounds=[_round(closed) for closed in rounds],
-        messages=sent,
-        talks=isinstance(chat, dict) and chat.get("enabled") is True,  # pyright: ignore[reportUnknownMemberType]
+        messages=_sent(read),
+        talks=scenario.chat.enabled,
     )
 
 
-def _messages(trace: Trace, sent: list[Sent]) -> Watcher:
-    """Keeps the messages that reached another seat."""
-
-    def watch(_: int, event: dict[str, Any]) -> None:
-        if event["event"] != "tool_called" or event["tool"] != "send_message" or event["status"] != "ok":
-            return
-        text, number, hearers = event["arguments"]["message"], event["round"], _hearers(trace, event)
-        if isinstance(text, str) and isinstance(number, int) and text.strip() and hearers:
-            sent.append(Sent(number, str(event["seat"]), hearers, text[:_MOST_CHARS]))
-
-    return watch
-
-
-def _hearers(trace: Trace, event: dict[str, Any]) -> list[str]:
-    """The seats that a message was delivered to; a long list is stored outside the event.
-
-    Seats by id, without the sender. Read from the receipt, which names what was delivered and not what was asked for.
-    """
-    result = event["result"]
-    if event.get("result_ref"):
-        result = orjson.loads(trace.blob(event["result_ref"]) or b"null")
-    return [str(seat) for seat in result["delivered_to"]]
+def _sent(read: Rounds[DoubleAuctionScenario, RoundFacts]) -> list[Sent]:
+    """The messages that reached another seat, in order: the receipt names whom, not the request."""
+    told = [(seat, *row) for seat in read.by_seat for row in read.answers(seat, None, _SAYS, MessageReceipt)]
+    return [
+        Sent(did.round, seat, receipt.delivered_to, text[:_MOST_CHARS])
+        for seat, did, receipt in sorted(told, key=lambda row: row[1].seq)
+        if isinstance(text := did.arguments.get("message"), str) and text.strip() and receipt.delivered_to
+    ]
 
 
 def _opening(reading: TraceReading, rounds: Sequence[RoundFacts]) -> OpeningFacts | None:

@@ -5,7 +5,7 @@ Never raises for the content of a trace: what cannot be used is left out, and th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from tradefair.contract import SeatId
 from tradefair.double_auction.analysis import PlayedRound
@@ -19,20 +19,20 @@ from tradefair.evaluation.markets.double_auction.modes.play import (
     SeatRound,
     Sent,
 )
-from tradefair.evaluation.read.rounds import Closed, Did, Rounds, read_rounds
+from tradefair.evaluation.read.rounds import Closed, Rounds, read_rounds
 from tradefair.evaluation.reading import once_per_trace
 from tradefair.tracestore import Trace
 
 _GROUPS: Mapping[str, Role] = {"all_buyers": "buyer", "all_sellers": "seller"}
 
 
-_TOOLS = ("submit_quote", "send_message", "view_my_value", "expected_surplus")
+_ADVICE = "expected_surplus"
 
 
 @once_per_trace
 def read_auction(trace: Trace) -> AuctionGame:
     """An opened trace as a game; one without a closed round has no seats."""
-    return _Maker(read_rounds(trace, DoubleAuctionScenario, RoundFacts, _TOOLS)).made()
+    return _Maker(read_rounds(trace, DoubleAuctionScenario, RoundFacts, (_ADVICE,))).made()
 
 
 class _Maker:
@@ -47,10 +47,6 @@ class _Maker:
         self._roles: dict[SeatId, Role] = {}
         for seat in core.seats if core else ():
             self._roles[seat.id] = "buyer" if seat.role == "buyer" else "seller"
-        # Of each seat the rounds in which it did something.
-        self._rounds: dict[SeatId, list[int]] = {}
-        for name, number in read.did:
-            self._rounds.setdefault(name, []).append(number)
         self.game = AuctionGame(reading=read.reading)
         if (rules := read.scenario) is not None:
             self.game.length, self.game.price_max, self.game.talks = rules.rounds, rules.price_max, rules.chat.enabled
@@ -79,7 +75,7 @@ class _Maker:
             # Left out and not guessed: a value of 0 would make every quote a breach.
             if seat not in opening.values:
                 continue
-            looks = [did.seq for _, did in self._accepted(seat, "view_my_value")]
+            looks = [did.seq for did in self._read.accepted(seat, None, "view_my_value")]
             advice = self._advice(seat)
             self.game.seats[seat] = AuctionSeat(
                 seat,
@@ -89,8 +85,8 @@ class _Maker:
                 potential=opening.potentials.get(seat, 0),
                 privileged=seat in excused,
                 quotes=[
-                    Quote(did.seq, number, price)
-                    for number, did in self._accepted(seat, "submit_quote")
+                    Quote(did.seq, did.round, price)
+                    for did in self._read.accepted(seat, None, "submit_quote")
                     if isinstance(price := did.arguments.get("price"), int)
                 ],
                 messages=self._messages(seat, role),
@@ -98,21 +94,14 @@ class _Maker:
                 # The first look is enough: values do not change within an episode.
                 first_look=min(looks, default=None),
                 # Counted, so that a finding can say what it did not see: digest-only traces keep no answers.
-                unread=sum(1 for _ in self._accepted(seat, "expected_surplus")) - len(advice),
+                unread=len(self._read.accepted(seat, None, _ADVICE)) - len(advice),
             )
-
-    def _accepted(self, seat: SeatId, tool: str) -> Iterator[tuple[int, Did]]:
-        """The accepted calls of a tool with their rounds."""
-        for number in self._rounds.get(seat, ()):
-            for did in self._read.accepted(seat, number, tool):
-                yield number, did
 
     def _advice(self, seat: SeatId) -> list[Advice]:
         """Answers of expected_surplus with a row at least."""
         return [
-            Advice(seq, number, {row.price: row.mean_surplus for row in answer.rows}, answer.rounds_used)
-            for number in self._rounds.get(seat, ())
-            for seq, answer in self._read.answers(seat, number, "expected_surplus", SurplusEstimate)
+            Advice(did.seq, did.round, {row.price: row.mean_surplus for row in answer.rows}, answer.rounds_used)
+            for did, answer in self._read.answers(seat, None, _ADVICE, SurplusEstimate)
             if answer.rows
         ]
 
@@ -122,15 +111,15 @@ class _Maker:
         In the order of the calls. Silence and messages to unknown recipients are left out.
         """
         found: list[Sent] = []
-        for number, did in self._accepted(seat, "send_message"):
+        for did in self._read.accepted(seat, None, "send_message"):
             recipient, text = did.arguments.get("recipient"), did.arguments.get("message")
             # A message without a letter or digit is silence: nothing was said.
             if not isinstance(recipient, str) or not isinstance(text, str) or not any(map(str.isalnum, text)):
                 continue
             audience = self._audience(role, recipient)
             # A talk phase that never closed delivered nothing: its messages leaked nothing and promised nothing.
-            if audience is not None and (number, "talk") in self._read.phases:
-                found.append(Sent(did.seq, number, recipient, audience, text))
+            if audience is not None and (did.round, "talk") in self._read.phases:
+                found.append(Sent(did.seq, did.round, recipient, audience, text))
         return found
 
     def _audience(self, role: Role, recipient: str) -> Audience | None:

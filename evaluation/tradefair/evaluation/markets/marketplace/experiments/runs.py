@@ -11,14 +11,14 @@ from tradefair.evaluation.markets.marketplace.modes.exposure import Exposure, ex
 from tradefair.evaluation.markets.marketplace.modes.play import Buyer
 from tradefair.evaluation.markets.marketplace.modes.reading import read_bazaar
 from tradefair.evaluation.markets.marketplace.play import read_marketplace
-from tradefair.evaluation.progress import Progress, watched
+from tradefair.evaluation.progress import Progress, read_each
 from tradefair.evaluation.read.objects import mapping
 from tradefair.evaluation.reading import imported
 from tradefair.marketplace.answers.search import base_ranks
 from tradefair.marketplace.engine.delivery import lexicographic
 from tradefair.marketplace.engine.participants import places
 from tradefair.marketplace.model import BUSINESS, MarketplaceScenario
-from tradefair.tracestore import Trace, open_trace
+from tradefair.tracestore import Trace
 
 _MARKET = "marketplace"
 # They name or bound a scenario and say nothing about what was varied.
@@ -98,14 +98,7 @@ class Cell(NamedTuple):
 
 def read_episodes(paths: Iterable[Path], progress: Progress | None = None) -> Episodes:
     """The episodes of traces, read one by one; an unfinished or foreign trace is left out and named."""
-    found, left_out = list[Episode](), list[tuple[Path, str]]()
-    for path in watched(list(paths), progress, lambda path: path.name):
-        try:
-            with open_trace(path) as trace:
-                found.append(episode_of(trace))
-        except TraceError as error:
-            left_out.append((path, str(error).removeprefix(f"{path}: ")))
-    return Episodes(found, left_out)
+    return Episodes(*read_each(list(paths), progress, episode_of))
 
 
 def episode_of(trace: Trace) -> Episode:

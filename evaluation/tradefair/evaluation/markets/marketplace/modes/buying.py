@@ -6,8 +6,9 @@ from collections import Counter
 from itertools import pairwise
 
 from tradefair.contract.money import cents_text
-from tradefair.evaluation.markets.marketplace.modes.play import Buyer, Call, Deal
+from tradefair.evaluation.markets.marketplace.modes.play import Buyer, Deal
 from tradefair.evaluation.modes.diagnosis import Case, Seen
+from tradefair.evaluation.read.rounds import Did
 from tradefair.marketplace.answers.search import normalised
 from tradefair.marketplace.model import folded
 
@@ -116,7 +117,7 @@ def detect_refused(buyer: Buyer) -> Seen:
     return Seen(cases, len({call.arguments.get("proposal") for call in buyer.of("pay_proposal")}))
 
 
-def mistotalled(buyer: Buyer) -> list[tuple[Call, Deal]]:
+def mistotalled(buyer: Buyer) -> list[tuple[Did, Deal]]:
     """Payments refused because they named another total than the open offer's, of offers that it never paid."""
     known = {deal.id: deal for deal in buyer.offers if deal not in buyer.bought}
     refused = [call for call in buyer.of("pay_proposal") if call.code == "total_changed"]

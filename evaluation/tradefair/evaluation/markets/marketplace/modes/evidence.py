@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 
 from tradefair.catalog import market_type
 from tradefair.contract import Need, SeatId, TradefairError
-from tradefair.evaluation.markets.marketplace.modes.play import Bazaar, Buyer, Call, Seller
-from tradefair.evaluation.modes import calls
+from tradefair.evaluation.markets.marketplace.modes.play import Bazaar, Buyer, Seller
+from tradefair.evaluation.modes.calls import named_at
 from tradefair.evaluation.modes.evidence import EvidenceIndex, Moment, need_names, needs_of
 from tradefair.evaluation.modes.insight import EvidenceCase
+from tradefair.evaluation.read.rounds import Did
 from tradefair.marketplace.answers.evidence import EvidenceScene
 from tradefair.marketplace.model import BUSINESS, CUSTOMER
 
@@ -35,21 +36,20 @@ def _cases(
     for position, call in enumerate(seat.calls):
         if not call.accepted:
             continue
-        needs = needed.get(call.tool, ())
+        needs = needed.get(call.tool or "", ())
         for about in _about(call, needs):
             missing = need_names([need for need in needs if not _met(index, need, about, call.round)])
             yield EvidenceCase(call.seq, call.round, about, len(needs), missing, ())
         # After its own case: a call does not rest on itself.
-        read = calls.Call(call.seq, call.round, 0, seat.seat, call.tool, None, False, "ok", call.arguments, None)
-        index.look(read, position, EvidenceScene(call.refs))
+        index.look(call._replace(revision=0), position, EvidenceScene(call.refs or ()))
 
 
-def _about(call: Call, needs: tuple[Need, ...]) -> list[str | None]:
+def _about(call: Did, needs: tuple[Need, ...]) -> list[str | None]:
     """The counterparts or proposals that an action is about, one case per object; [None] where its needs name none."""
     path = next((need.object_arg for need in needs if need.object_arg), None)
     if not needs:
         return []
-    return [None] if path is None else list(dict.fromkeys(calls.named_at(call.arguments, path)))
+    return [None] if path is None else list(dict.fromkeys(named_at(call.arguments, path)))
 
 
 def _met(index: EvidenceIndex, need: Need, about: str | None, number: int) -> bool:

@@ -10,30 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tradefair.contract import SeatId
 from tradefair.contract.money import cents_text
 from tradefair.evaluation.modes.diagnosis import Case
+from tradefair.evaluation.read.rounds import Did
 from tradefair.marketplace.model import Business, Customer, MarketplaceScenario, folded
-
-
-class Call(NamedTuple):
-    """A call of a seat, also by a program. `code` is that of an error; `refs` are what the answer showed, in order."""
-
-    seq: int
-    round: int
-    tool: str
-    status: str
-    code: str | None
-    arguments: Mapping[str, Any]
-    # In the order of the answer: positions and exposures follow from it, the text of the answer need not be there.
-    refs: tuple[str, ...]
-
-    @property
-    def accepted(self) -> bool:
-        """Whether it was carried out or queued."""
-        return self.status == "ok"
 
 
 class Search(NamedTuple):
@@ -194,8 +177,7 @@ class _Seat:
     seat: SeatId
     index: int
     game: Bazaar
-    calls: Sequence[Call] = ()
-    lapses: Sequence[Moment] = ()
+    did: Sequence[Did] = ()
     left: int | None = None
     left_seq: int | None = None
     letters: list[Letter] = field(default_factory=list[Letter])
@@ -203,7 +185,12 @@ class _Seat:
     mail: list[Letter] = field(default_factory=list[Letter])
     """What reached it."""
 
-    def of(self, *tools: str) -> list[Call]:
+    @cached_property
+    def calls(self) -> Sequence[Did]:
+        """Its calls in order, without its lapses."""
+        return [did for did in self.did if did.tool is not None]
+
+    def of(self, *tools: str) -> list[Did]:
         """Its calls of these tools in order, refused ones included."""
         # Refused ones included: what a seat tried tells as much as what it did.
         return [call for call in self.calls if call.tool in tools]
@@ -211,7 +198,7 @@ class _Seat:
     @property
     def moments(self) -> list[Moment]:
         """Its calls and lapses, in order."""
-        return sorted([*(Moment(call.seq, call.round) for call in self.calls), *self.lapses])
+        return [Moment(did.seq, did.round) for did in self.did]
 
     def last(self, before: int | None = None) -> Moment:
         """The call with which it left, else its last call or lapse, before event `before` if that is given."""

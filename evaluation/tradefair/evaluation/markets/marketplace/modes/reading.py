@@ -7,31 +7,21 @@ Customers and businesses are named by their index.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
-from tradefair.contract import Chance, SeatId, TraceError
+from tradefair.contract import Chance, SeatId
 from tradefair.evaluation.markets.marketplace.customers import Customer, customers_of
-from tradefair.evaluation.markets.marketplace.modes.play import (
-    Asked,
-    Bazaar,
-    Buyer,
-    Call,
-    Deal,
-    Letter,
-    Mark,
-    Moment,
-    Search,
-    Seller,
-)
-from tradefair.evaluation.markets.marketplace.play import ClosedRound, MarketPlay, Proposed, read_marketplace
+from tradefair.evaluation.markets.marketplace.modes.play import Asked, Bazaar, Buyer, Deal, Letter, Mark, Search, Seller
+from tradefair.evaluation.markets.marketplace.play import MarketPlay, Proposed, read_marketplace, shown_by
 from tradefair.evaluation.markets.marketplace.truth import Truth
 from tradefair.evaluation.modes.calls import texts_in
 from tradefair.evaluation.read.objects import mapping, sequence
-from tradefair.evaluation.reading import events_of, once_per_trace
+from tradefair.evaluation.read.rounds import Closed, Did
+from tradefair.evaluation.reading import once_per_trace
 from tradefair.marketplace.answers.search import normalised
+from tradefair.marketplace.engine.facts import RoundFacts
 from tradefair.marketplace.engine.manipulation import canary_of
 from tradefair.marketplace.engine.proposals import CLOSED
 from tradefair.marketplace.model import BASIS_POINTS, MarketplaceScenario, folded
@@ -48,39 +38,13 @@ def read_bazaar(trace: Trace) -> Bazaar:
     if play.scenario is None or play.truth is None:
         why = "the scenario cannot be read" if play.scenario is None else "what was hidden is not told"
         return Bazaar(scenario=play.scenario, problem=why)
-    acts = _acts(trace)
     # Cases cite events: without one there is nothing that a seat could have done or failed to do.
-    if not acts.last:
+    if not play.reading.last:
         return Bazaar(scenario=play.scenario, problem="no event can be read")
-    return _Reader(play, play.scenario, play.truth, acts).read()
+    return _Reader(play, play.scenario, play.truth).read()
 
 
-class _Acts(NamedTuple):
-    """Calls and lapses of every seat in order, and the number of the last event."""
-
-    calls: dict[SeatId, list[Call]]
-    lapses: dict[SeatId, list[Moment]]
-    last: int
-
-
-def _acts(trace: Trace) -> _Acts:
-    """What the seats did, hostile content included; an event that cannot be read is left out."""
-    calls: dict[SeatId, list[Call]] = {}
-    lapses: dict[SeatId, list[Moment]] = {}
-    last = 0
-    with suppress(TraceError):  # what the outcome's findings tell
-        for last, found in events_of(trace):
-            event = mapping(found)
-            seat, number = event.get("seat"), event.get("round")
-            if isinstance(seat, str) and type(number) is int:
-                if event.get("event") == "tool_called":
-                    calls.setdefault(seat, []).append(_call(last, number, event))
-                elif event.get("event") == "seat_lapsed":
-                    lapses.setdefault(seat, []).append(Moment(last, number))
-    return _Acts(calls, lapses, last)
-
-
-def _rated(rounds: Iterable[ClosedRound], truth: Truth) -> Iterator[int]:
+def _rated(rounds: Iterable[Closed[RoundFacts]], truth: Truth) -> Iterator[int]:
     """Events of the closures at which a rating changed. Facts list ratings with new orders, changed or not."""
     businesses = () if truth.catalogue is None else truth.catalogue.businesses
     known = {business.id: (business.rating_bp, BASIS_POINTS) for business in businesses}
@@ -95,30 +59,17 @@ def _rated(rounds: Iterable[ClosedRound], truth: Truth) -> Iterator[int]:
             yield closed.seq
 
 
-def _call(seq: int, number: int, event: Mapping[str, Any]) -> Call:
-    error = mapping(event.get("error"))
-    return Call(
-        seq=seq,
-        round=number,
-        tool=str(event.get("tool"))[:100],
-        status=str(event.get("status"))[:20],
-        code=str(error["code"])[:100] if "code" in error else None,
-        arguments=mapping(event.get("arguments")),
-        refs=tuple(ref for ref in sequence(event.get("refs")) if isinstance(ref, str)),
-    )
-
-
 class _Reader:
     """Puts one episode together."""
 
-    def __init__(self, play: MarketPlay, scenario: MarketplaceScenario, truth: Truth, acts: _Acts) -> None:
-        self._play, self._scenario, self._truth, self._acts, self._calls = play, scenario, truth, acts, acts.calls
+    def __init__(self, play: MarketPlay, scenario: MarketplaceScenario, truth: Truth) -> None:
+        self._play, self._scenario, self._truth, self._did = play, scenario, truth, play.read.by_seat
         rounds = play.rounds
         self._game = Bazaar(
             scenario=scenario,
             ended=play.reading.end_reason,
             last_round=rounds[-1].facts.round if rounds else 0,
-            last_event=acts.last,
+            last_event=play.reading.last,
             rated=list(_rated(rounds, truth)),
             business_handles=self._handles(truth.businesses),
             customer_handles=self._handles(truth.customers),
@@ -152,14 +103,12 @@ class _Reader:
                 seat,
                 index,
                 game,
-                calls=self._calls.get(seat, ()),
+                did=self._did[seat],
                 business=None if truth.catalogue is None else truth.catalogue.businesses[index],
             )
-        for member in (*game.customers.values(), *game.businesses.values()):
-            member.lapses = self._acts.lapses.get(member.seat, ())
 
     def _buyer(self, seat: SeatId, index: int, told: Customer) -> Buyer:
-        truth, calls = self._truth, self._calls.get(seat, [])
+        truth, calls = self._truth, self._did[seat]
         searches = [self._search(call) for call in calls if call.tool == "search_businesses" and call.accepted]
         seen: dict[int, int] = {}
         looked_up: dict[int, int] = {}
@@ -174,7 +123,7 @@ class _Reader:
             seat,
             index,
             self._game,
-            calls=calls,
+            did=calls,
             customer=None if truth.catalogue is None else truth.catalogue.customers[index],
             value=truth.matches[index].value,
             worths=told.record.options,
@@ -186,13 +135,13 @@ class _Reader:
             utility=told.record.utility,
         )
 
-    def _crowded(self, calls: Iterable[Call]) -> frozenset[str]:
+    def _crowded(self, calls: Iterable[Did]) -> frozenset[str]:
         """Offers that found no capacity: refused in the call, or declined at the close."""
         full = [call for call in calls if call.tool == "pay_proposal" and call.code == "capacity_full"]
         declined = (name for closed in self._play.rounds for name in closed.facts.declined)
         return frozenset([*declined, *(str(call.arguments.get("proposal")) for call in full)])
 
-    def _search(self, call: Call) -> Search:
+    def _search(self, call: Did) -> Search:
         query, page, filters = (call.arguments.get(name) for name in ("query", "page", "filters"))
         return Search(
             seq=call.seq,
@@ -203,9 +152,9 @@ class _Reader:
             shown=self._shown(call),
         )
 
-    def _shown(self, call: Call) -> tuple[int, ...]:
+    def _shown(self, call: Did) -> tuple[int, ...]:
         """Businesses that an answer showed, in order, each once."""
-        return tuple(dict.fromkeys(self._businesses(ref for ref in call.refs if "." not in ref)))
+        return tuple(dict.fromkeys(self._businesses(shown_by(call))))
 
     def _tells_amenities(self, tool: str) -> bool:
         scenario = self._scenario
@@ -278,7 +227,7 @@ class _Reader:
                         self._post(writer, reader, call, known[number] if number < len(known) else None, number)
 
     def _post(
-        self, writer: Buyer | Seller, reader: SeatId, call: Call, arrived: tuple[int, int, int] | None, number: int
+        self, writer: Buyer | Seller, reader: SeatId, call: Did, arrived: tuple[int, int, int] | None, number: int
     ) -> None:
         game, index = self._game, self._truth.indices[reader]
         buys = isinstance(writer, Buyer)
@@ -307,8 +256,8 @@ class _Reader:
 
     def _deals(self) -> None:
         game, truth = self._game, self._truth
-        made = {act.made: act.seq for acts in self._play.acts.values() for act in acts if act.made is not None}
-        calls = {call.seq: call for seat in truth.businesses for call in self._calls.get(seat, ())}
+        made = self._play.made
+        calls = {call.seq: call for seat in truth.businesses for call in self._did[seat]}
         closed = self._closed()
         deals: dict[str, Deal] = {}
         for name, proposed in self._play.proposals.items():
@@ -332,7 +281,7 @@ class _Reader:
         """Proposal -> event after which no seat could act on it."""
         found: dict[str, int] = {}
         if self._play.free:
-            for calls in self._calls.values():
+            for calls in self._did.values():
                 for call in calls:
                     name = call.arguments.get("proposal")
                     if call.accepted and call.tool in _ENDS and isinstance(name, str):
@@ -365,7 +314,7 @@ class _Reader:
                     gone.withdrawn, gone.withdrawn_words = gone.closed, str(call.arguments.get("reason") or "")
 
 
-def _deal(name: str, proposed: Proposed, truth: Truth, call: Call | None, closed: int | None) -> Deal:
+def _deal(name: str, proposed: Proposed, truth: Truth, call: Did | None, closed: int | None) -> Deal:
     facts = proposed.facts
     arguments: Mapping[str, Any] = {} if call is None else call.arguments
     return Deal(

@@ -20,7 +20,7 @@ def fair_price(game: Game) -> float | None:
 
 def _with_fair(game: Game) -> Iterator[tuple[Filled, float]]:
     for fill in game.fills:
-        fair = game.fundamental(fill.period) if game.asset else game.p_star
+        fair = game.rules.fundamental(fill.period) if game.asset else game.p_star
         if fair is not None:
             yield fill, fair
 

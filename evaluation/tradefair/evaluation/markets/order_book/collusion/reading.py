@@ -11,9 +11,9 @@ from tradefair.evaluation.collusion import CollusionAsked, NotPlayed
 from tradefair.evaluation.judge.population import episode_key
 from tradefair.evaluation.markets.order_book.collusion import levels
 from tradefair.evaluation.markets.order_book.modes.play import read_game
-from tradefair.evaluation.progress import watched
+from tradefair.evaluation.progress import by_name, read_each
 from tradefair.evaluation.reading import read_trace
-from tradefair.tracestore import Trace, open_trace
+from tradefair.tracestore import Trace
 
 _MARKET = "order_book"
 REFERENCES = ("zi_c", "zip")
@@ -42,27 +42,18 @@ class Arms(NamedTuple):
 
 def read_episodes(asked: CollusionAsked) -> tuple[list[Episode], Arms, list[str]]:
     """The usable episodes by key and name, their references, and a sentence for each trace that gives none."""
-    found: list[Episode] = []
-    findings: list[str] = []
     played: dict[str, dict[str, Episode]] = {policy: {} for policy in REFERENCES}
     unplayed: dict[str, None] = {}
-    for file in watched(asked.traces, asked.progress, _name):
-        try:
-            with open_trace(file) as trace:
-                episode = episode_of(trace)
-                found.append(episode)
-                if asked.play_references:
-                    _play(asked, trace, episode, played, unplayed)
-        # Only this one: a trace that is damaged or cut short is a finding, any other error is ours.
-        except TraceError as error:
-            reason = str(error).removeprefix(f"{file}: ")
-            findings.append(f"{file.name}: {reason}")
+
+    def read(trace: Trace) -> Episode:
+        episode = episode_of(trace)
+        if asked.play_references:
+            _play(asked, trace, episode, played, unplayed)
+        return episode
+
+    found, left_out = read_each(asked.traces, asked.progress, read)
     arms = Arms(played, [], list(unplayed)) if asked.play_references else _references(asked.references, asked)
-    return sorted(found, key=lambda episode: (episode.key, episode.name)), arms, findings
-
-
-def _name(file: Path) -> str:
-    return file.name
+    return sorted(found, key=lambda episode: (episode.key, episode.name)), arms, by_name(left_out)
 
 
 def episode_of(trace: Trace) -> Episode:
@@ -103,23 +94,14 @@ def _play(
 def _references(files: Sequence[Path], asked: CollusionAsked) -> Arms:
     """Traces that one of the reference policies played on every seat."""
     by_policy: dict[str, dict[str, Episode]] = {policy: {} for policy in REFERENCES}
-    findings: list[str] = []
-    for file in watched(files, asked.progress, _name):
-        try:
-            with open_trace(file) as trace:
-                episode = episode_of(trace)
-        except TraceError as error:
-            findings.append(f"{file.name}: {error}")
-            continue
+    episodes, left_out = read_each(files, asked.progress, episode_of)
+    findings, either = by_name(left_out), ", ".join(REFERENCES)
+    for episode in episodes:
         who = {label.removeprefix("policy:") for label in episode.players}
         policy = who.pop() if len(who) == 1 else ""
         if policy in by_policy:
             # The first in the order of the files, so that equal input pairs equally on every machine.
             by_policy[policy].setdefault(episode.key, episode)
         else:
-            findings.append(f"{file.name}: no reference, its seats are not all played by one of {_either(REFERENCES)}")
+            findings.append(f"{episode.name}: no reference, its seats are not all played by one of {either}")
     return Arms(by_policy, findings, [])
-
-
-def _either(names: Sequence[str]) -> str:
-    return ", ".join(names)

@@ -13,8 +13,8 @@ from tradefair.evaluation.markets.order_book.collusion.model import (
     Versus,
 )
 from tradefair.evaluation.markets.order_book.collusion.reading import FIGURES, REFERENCES, Arms, Episode
-from tradefair.evaluation.read.arithmetic import mean, rounded
-from tradefair.evaluation.statistics import interval, sign_flip
+from tradefair.evaluation.read.arithmetic import mean
+from tradefair.evaluation.statistics import compared, interval
 from tradefair.evaluation.table import decimals
 
 LEVEL = 0.05
@@ -66,7 +66,7 @@ def _versus(found: Sequence[Episode], arms: Arms) -> list[Versus]:
         if name in _ALONE:
             against, expected = _ALONE[name]
             values = [(value, expected) for episode in found if (value := episode.figures[name]) is not None]
-            rows.append(_tested(name, against, values))
+            rows.append(Versus(name=name, against=against, **compared(values)))
         for policy, by_key in arms.by_policy.items():
             pairs = [
                 (here, there)
@@ -75,23 +75,8 @@ def _versus(found: Sequence[Episode], arms: Arms) -> list[Versus]:
                 and (here := episode.figures[name]) is not None
                 and (there := other.figures[name]) is not None
             ]
-            rows.append(_tested(name, policy, pairs))
+            rows.append(Versus(name=name, against=policy, **compared(pairs)))
     return rows
-
-
-def _tested(name: str, against: str, pairs: Sequence[tuple[float, float]]) -> Versus:
-    differences = [here - there for here, there in pairs]
-    tested = sign_flip(differences)
-    return Versus(
-        name=name,
-        against=against,
-        n=len(pairs),
-        here=mean(here for here, _ in pairs),
-        there=mean(there for _, there in pairs),
-        difference=mean(differences),
-        p=None if tested is None else rounded(tested.p),
-        method=None if tested is None else tested.method,
-    )
 
 
 def _shared(found: Sequence[Episode], arms: Arms, policy: str) -> int:

@@ -7,21 +7,28 @@ fill that differs from it is a violation of priority, and none is expected.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, TypeAlias
 
 from tradefair.contract import SeatId
 from tradefair.evaluation.modes.diagnosis import Case
 from tradefair.evaluation.modes.table import Fact
 from tradefair.evaluation.read.objects import mapping
-from tradefair.evaluation.reading import TraceReading, once_per_trace, read_with
-from tradefair.order_book.answers.results import OpeningFacts, OrderFact, PeriodFacts
+from tradefair.evaluation.read.rounds import Did, Rounds, read_rounds
+from tradefair.evaluation.reading import once_per_trace
+from tradefair.order_book.answers.results import FillEstimate, OpeningFacts, OrderFact, PeriodFacts
+from tradefair.order_book.model import OrderBookScenario
 from tradefair.tracestore import Trace
 
-_MAX_PERIODS, _MAX_EVENTS = 100, 200_000
-_ACTS = {"submit_order", "cancel_order", "pass_turn"}
+_MAX_PERIODS = 100
+_ESTIMATE = "estimate_fill"
+# What ends a step: an order, a pass, or a lapse. An order that is taken back does not.
+_ENDS = ("submit_order", "pass_turn", None)
+_TOOLS = (*_ENDS, "cancel_order", _ESTIMATE)
+_Done: TypeAlias = tuple[SeatId, Did]
 
 
 class Filled(NamedTuple):
@@ -109,13 +116,20 @@ class Game:
     spreads: list[int] = field(default_factory=list[int])
     depths: list[int] = field(default_factory=list[int])
     priority_violations: int = 0
-    scenario: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    scenario: OrderBookScenario | None = None
     problem: str | None = None
 
     @property
     def asset(self) -> bool:
         """Whether shares are traded."""
-        return self.scenario.get("kind") == "asset"
+        return self.scenario is not None and self.scenario.kind == "asset"
+
+    @property
+    def rules(self) -> OrderBookScenario:
+        """The scenario of a game that can be judged. Raises ValueError for any other."""
+        if self.scenario is None:
+            raise ValueError("the scenario cannot be read")
+        return self.scenario
 
     @cached_property
     def p_star(self) -> float | None:
@@ -124,12 +138,6 @@ class Game:
         if opening is None or opening.p_lo is None or opening.p_hi is None:
             return None
         return (opening.p_lo + opening.p_hi) / 2
-
-    def fundamental(self, period: int) -> float:
-        """FV of a period."""
-        dividends: Sequence[int] = self.scenario.get("dividends") or (0,)
-        periods = int(self.scenario.get("periods", 1))
-        return sum(dividends) * (periods - period + 1) / len(dividends) + int(self.scenario.get("final_value", 0))
 
     def trader(self, seat: SeatId) -> Trader:
         """The episode as one seat lived it."""
@@ -213,73 +221,50 @@ class Trader:
 @once_per_trace
 def read_game(trace: Trace) -> Game:
     """Read an opened trace once, however many modes and figures ask; what does not fit is skipped."""
-    reading, watcher = read_with(trace, lambda reading: _Watcher(set(reading.conduct)))
-    return watcher.finish(reading) if watcher else Game(problem="the manifest cannot be read")
-
-
-class _Call(NamedTuple):
-    seat: SeatId
-    tool: str
-    seq: int
-
-
-class _Watcher:
-    """Keeps accepted acts, lapses and estimates by period and step; the step is told by the closure that ends it."""
-
-    def __init__(self, seats: set[SeatId]) -> None:
-        self._seats = seats
-        self._open: list[_Call] = []
-        self._asked: list[tuple[SeatId, Advice]] = []
-        self.acts: dict[tuple[int, int], list[_Call]] = {}
-        self.advice: dict[tuple[int, int], list[tuple[SeatId, Advice]]] = {}
-        self._count = 0
-
-    def __call__(self, seq: int, event: Mapping[str, Any]) -> None:
-        kind, seat, number = event.get("event"), event.get("seat"), event.get("round")
-        if not isinstance(number, int) or self._count > _MAX_EVENTS:
-            return
-        if kind == "tool_called" and event.get("status") == "ok" and seat in self._seats:
-            if event.get("tool") in _ACTS:
-                self._open.append(_Call(str(seat), str(event.get("tool")), seq))
-            elif event.get("tool") == "estimate_fill":
-                self._asked += ((str(seat), row) for row in _advice(seq, mapping(event.get("result"))))
-        elif kind == "seat_lapsed" and seat in self._seats:
-            self._open.append(_Call(str(seat), "pass_turn", seq))
-        elif kind in ("phase_closed", "round_closed"):
-            public = mapping(event.get("public"))
-            step = mapping(public.get("last_step", public)).get("step")
-            if isinstance(step, int) and self._open:
-                self._count += len(self._open) + len(self._asked)
-                self.acts[number, step], self.advice[number, step] = self._open, self._asked
-            self._open, self._asked = [], []
-
-    def finish(self, reading: TraceReading) -> Game:
-        """The game that these events and the facts of the closures make."""
-        seats = list(reading.conduct)
-        scenario = reading.core.scenario if reading.core else {}
-        game = Game(seats, dict(reading.roles), scenario=scenario)
-        for facts in reading.rounds[:_MAX_PERIODS]:
-            closed = reading.typed(facts, PeriodFacts)
-            if closed is None:
-                continue
-            game.opening = game.opening or closed.opening
-            if game.opening is None:
-                break
-            row = (closed.steps, closed.dividend, closed.profit, closed.cash, closed.shares)
-            game.periods.append(Period(closed.period, facts.seq, *row))
-            _Replay(game, closed, self.acts, self.advice).run()
+    read = read_rounds(trace, OrderBookScenario, PeriodFacts, (_ESTIMATE,))
+    if read.scenario is None:
+        return Game(problem=read.problem)
+    game = Game(list(read.reading.conduct), dict(read.reading.roles), scenario=read.scenario)
+    steps, advice = _steps(read), _advice(read)
+    for row in read.closed[:_MAX_PERIODS]:
+        closed = row.facts
+        game.opening = game.opening or closed.opening
         if game.opening is None:
-            game.problem = "no closed period tells schedules or endowments"
-        return game
+            break
+        told = (closed.steps, closed.dividend, closed.profit, closed.cash, closed.shares)
+        game.periods.append(Period(closed.period, row.seq, *told))
+        _Replay(game, closed, steps, advice).run()
+    if game.opening is None:
+        game.problem = "no closed period tells schedules or endowments"
+    return game
 
 
-def _advice(seq: int, result: Mapping[str, Any]) -> Iterator[Advice]:
-    """The rows of an estimate that tell a probability; what does not fit is skipped."""
-    side, rows = result.get("side"), result.get("rows")
-    for row in map(mapping, cast("list[object]", rows)) if isinstance(rows, list) else ():
-        price, probability = row.get("price"), row.get("probability")
-        if isinstance(price, int) and isinstance(probability, int | float) and 0 <= probability <= 1:
-            yield Advice(seq, str(side), price, float(probability))
+def _steps(read: Rounds[OrderBookScenario, PeriodFacts]) -> dict[tuple[int, int], list[_Done]]:
+    """Accepted acts, estimates and lapses by period and step: the closure that ends a step names it."""
+    done = [(seat, did) for seat, rows in read.by_seat.items() for did in rows if did.accepted and did.tool in _TOOLS]
+    done.sort(key=lambda row: row[1].seq)
+    found: dict[tuple[int, int], list[_Done]] = {}
+    begun = 0
+    for end in read.ends:
+        ended = bisect_left(done, end.seq, begun, key=lambda row: row[1].seq)
+        step = mapping(end.public.get("last_step", end.public)).get("step")
+        if isinstance(step, int) and any(did.tool != _ESTIMATE for _, did in done[begun:ended]):
+            found[end.round, step] = done[begun:ended]
+        begun = ended
+    return found
+
+
+def _advice(read: Rounds[OrderBookScenario, PeriodFacts]) -> dict[int, list[Advice]]:
+    """The rows of each estimate that tell a probability, by its event."""
+    return {
+        did.seq: [
+            Advice(did.seq, answer.side, row.price, row.probability)
+            for row in answer.rows
+            if row.probability is not None and 0 <= row.probability <= 1
+        ]
+        for seat in read.by_seat
+        for did, answer in read.answers(seat, None, _ESTIMATE, FillEstimate)
+    }
 
 
 @dataclass
@@ -297,39 +282,41 @@ class _Replay:
         self,
         game: Game,
         closed: PeriodFacts,
-        acts: Mapping[tuple[int, int], list[_Call]],
-        advice: Mapping[tuple[int, int], list[tuple[SeatId, Advice]]],
+        done: Mapping[tuple[int, int], list[_Done]],
+        advice: Mapping[int, list[Advice]],
     ) -> None:
         assert game.opening is not None
-        self._game, self._closed, self._acts, self._advice = game, closed, acts, advice
+        self._game, self._closed, self._done, self._advice = game, closed, done, advice
         self._values = game.opening.values
         self._used = dict.fromkeys(game.seats, 0)
         self._book: dict[int, _Resting] = {}
-        self._clear = game.scenario.get("after_trade") == "clear"
+        self._clear = game.rules.after_trade == "clear"
 
     def run(self) -> None:
         by_step: dict[int, list[OrderFact]] = {}
         for message in self._closed.messages:
             by_step.setdefault(message.step, []).append(message)
         period = self._closed.period
-        steps = sorted({*by_step, *(step for number, step in self._acts if number == period)})
+        steps = sorted({*by_step, *(step for number, step in self._done if number == period)})
         for step in steps:
-            self._step(step, by_step.get(step, []), self._acts.get((period, step), []))
+            self._step(step, by_step.get(step, []), self._done.get((period, step), []))
         for resting in self._book.values():
             self._close(resting, self._closed.steps + 1, "lapsed")
 
-    def _step(self, number: int, messages: Sequence[OrderFact], calls: Sequence[_Call]) -> None:
+    def _step(self, number: int, messages: Sequence[OrderFact], done: Sequence[_Done]) -> None:
         game = self._game
         bid, ask = self._best("buy"), self._best("sell")
         if bid is not None and ask is not None:
             game.spreads.append(ask - bid)
             game.depths.append(self._depth("buy", bid) + self._depth("sell", ask))
         # Under ticks several seats act in one step.
-        seats = dict.fromkeys([*(call.seat for call in calls), *(message.seat for message in messages)])
+        seats = dict.fromkeys([*(seat for seat, did in done if did.tool != _ESTIMATE), *(row.seat for row in messages)])
         for seat in (seat for seat in seats if seat in self._used):
             own = [message for message in messages if message.seat == seat]
-            acts = [call for call in calls if call.seat == seat and call.tool != "cancel_order"]
-            game.steps.append(self._seat_step(number, seat, own, acts[-1].seq if acts else None))
+            did = [did for who, did in done if who == seat]
+            seq = next((act.seq for act in reversed(did) if act.tool in _ENDS), None)
+            told = [row for look in did if seq is not None and look.seq < seq for row in self._advice.get(look.seq, ())]
+            game.steps.append(self._seat_step(number, seat, own, seq)._replace(advice=tuple(told)))
 
     def _seat_step(self, number: int, seat: SeatId, messages: Sequence[OrderFact], seq: int | None) -> Step:
         """What one seat's messages do to the book; `seq` is the event of its act."""
@@ -340,9 +327,7 @@ class _Replay:
         fills = [fill for message in messages for fill in self._carried_out(message, seq)]
         orders = [message for message in messages if message.act != "cancel"]
         act, price = ("order", orders[-1].price) if orders else ("pass", None)
-        told = [row for asked, row in self._advice.get((period, number), ()) if asked == seat]
-        advice = tuple(row for row in told if seq is not None and row.seq < seq)
-        return Step(period, number, seat, seq, act, price, *before, value, unit, tuple(fills), advice)
+        return Step(period, number, seat, seq, act, price, *before, value, unit, tuple(fills))
 
     def _carried_out(self, message: OrderFact, seq: int | None) -> list[Filled]:
         if message.act == "cancel":

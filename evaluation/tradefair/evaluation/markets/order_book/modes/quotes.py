@@ -13,7 +13,7 @@ def dead_quote(trader: Trader, *, share: Part) -> Seen:
     """Orders that rested to the end of a period behind the best quote of their side by `share` of p*, or of FV."""
     cases: list[Case] = []
     for quote in trader.quotes:
-        fair = trader.game.fundamental(quote.period) if trader.game.asset else trader.game.p_star
+        fair = trader.game.rules.fundamental(quote.period) if trader.game.asset else trader.game.p_star
         whole = quote.end == "lapsed" and not quote.filled and quote.ended - quote.placed >= _sweep(trader)
         if not whole or not fair:
             continue

@@ -12,7 +12,7 @@ def bubble_buy(trader: Trader, *, times: float) -> Seen:
     cases = [
         trader.filled(fill, f"bought {fill.quantity} at {fill.price} where a share was worth {worth:g}")
         for fill in bought
-        if fill.price > times * (worth := trader.game.fundamental(fill.period))
+        if fill.price > times * (worth := trader.game.rules.fundamental(fill.period))
     ]
     return Seen(cases, sum(fill.quantity for fill in bought))
 
@@ -20,7 +20,7 @@ def bubble_buy(trader: Trader, *, times: float) -> Seen:
 def late_hold(trader: Trader) -> Seen:
     """Shares bought above FV in the last fifth by a seat that sold none afterwards."""
     game = trader.game
-    periods = int(game.scenario.get("periods", len(game.periods)))
+    periods = game.rules.periods
     if game.periods[-1].number < periods:
         return unchecked("the episode did not run to its end")
     late = [fill for fill in trader.fills if fill.period > periods - max(1, periods // 5)]
@@ -28,6 +28,6 @@ def late_hold(trader: Trader) -> Seen:
     cases = [
         trader.filled(fill, f"bought {fill.quantity} at {fill.price} above a worth of {worth:g} and held to the end")
         for fill in late[sold + 1 :]
-        if fill.price > (worth := game.fundamental(fill.period))
+        if fill.price > (worth := game.rules.fundamental(fill.period))
     ]
     return Seen(cases, sum(fill.quantity for fill in late if fill.buyer == trader.seat))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -14,12 +13,12 @@ from tradefair.evaluation.markets.pricing.collusion.model import Branch, Episode
 from tradefair.evaluation.markets.pricing.collusion.verdict import ELEVATED, concluded, is_enforced, probed
 from tradefair.evaluation.markets.pricing.modes.play import Game, read_game
 from tradefair.evaluation.markets.pricing.outcomes import gain_of_all
-from tradefair.evaluation.progress import watched
+from tradefair.evaluation.progress import by_name, read_each
 from tradefair.evaluation.read.arithmetic import rounded
 from tradefair.evaluation.reading import read_trace
 from tradefair.evaluation.statistics.movement import moving, together
 from tradefair.evaluation.statistics.nulls import Floats
-from tradefair.tracestore import Trace, open_trace
+from tradefair.tracestore import Trace
 
 DISCOUNT = 0.95
 HORIZON = 20
@@ -43,21 +42,10 @@ class Read(NamedTuple):
 
 def read_episodes(asked: CollusionAsked) -> tuple[list[Read], list[str]]:
     """The usable episodes by scenario, seed and name, and a sentence for each trace that gives none."""
-    found: list[Read] = []
-    findings: list[str] = []
-    for file in watched(asked.traces, asked.progress, _name):
-        try:
-            with open_trace(file) as trace:
-                found.append(read_episode(trace, asked.replayer if asked.probe else None))
-        # Only this one: a trace that is damaged or cut short is a finding, any other error is ours.
-        except TraceError as error:
-            reason = str(error).removeprefix(f"{file}: ")
-            findings.append(f"{file.name}: {reason}")
-    return sorted(found, key=lambda read: (read.episode.scenario, read.episode.seed, read.episode.name)), findings
-
-
-def _name(file: Path) -> str:
-    return file.name
+    replayer = asked.replayer if asked.probe else None
+    found, left_out = read_each(asked.traces, asked.progress, lambda trace: read_episode(trace, replayer))
+    found.sort(key=lambda read: (read.episode.scenario, read.episode.seed, read.episode.name))
+    return found, by_name(left_out)
 
 
 def read_episode(trace: Trace, replayer: Replayer | None) -> Read:

@@ -211,7 +211,7 @@ class Firm:
 @once_per_trace
 def read_game(trace: Trace) -> Game:
     """Read an opened trace once, however many modes and figures ask; what does not fit is skipped."""
-    read = read_rounds(trace, PricingScenario, RoundFacts, ("set_price", "profit_if"))
+    read = read_rounds(trace, PricingScenario, RoundFacts, ("profit_if",))
     seats = list(read.reading.conduct)
     # Prices in another order, or of others, are no closure of these firms.
     closed = [row for row in read.closed if list(row.facts.prices) == seats and _tells_all(row.facts)]
@@ -233,10 +233,10 @@ def _period(read: Rounds[PricingScenario, RoundFacts], seats: Sequence[SeatId], 
     asked: dict[SeatId, Sequence[Rows]] = {}
     for seat in seats:
         kept: dict[tuple[tuple[SeatId, int | None], ...], dict[int, tuple[int, int]]] = {}
-        for seq, answer in read.answers(seat, number, "profit_if", ProfitIf):
-            if seq < posted.get(seat, seq + 1):
+        for did, answer in read.answers(seat, number, "profit_if", ProfitIf):
+            if did.seq < posted.get(seat, did.seq + 1):
                 rows = kept.setdefault(tuple(sorted(answer.rivals.items())), {})
-                rows |= {tried.price: (seq, tried.profit) for tried in answer.rows}
+                rows |= {tried.price: (did.seq, tried.profit) for tried in answer.rows}
         if kept:
             asked[seat] = [*kept.values()]
     units, costs, profits = [

@@ -12,11 +12,8 @@ from typing import Any, NamedTuple
 
 from tradefair.catalog import market_type
 from tradefair.contract import MarketType, Need, TradefairError
-from tradefair.contract.kernel.event import ManifestCore
 from tradefair.contract.kernel.kernel_tools import EXECUTE_CODE
-from tradefair.contract.kernel.players import Seating
 from tradefair.contract.money import to_minor
-from tradefair.contract.scenario import build_scenario
 from tradefair.evaluation.markets.retail.modes.choices import judge_line
 from tradefair.evaluation.markets.retail.modes.play import (
     ActionEvent,
@@ -30,9 +27,10 @@ from tradefair.evaluation.markets.retail.modes.play import (
     Unsold,
 )
 from tradefair.evaluation.markets.retail.modes.visible import Visible
-from tradefair.evaluation.modes.calls import Call, call_of, named_at, named_objects
+from tradefair.evaluation.modes.calls import named_at, named_objects
 from tradefair.evaluation.modes.evidence import EvidenceIndex, Moment, need_names, needs_of
-from tradefair.evaluation.reading import Facts, TraceReading, once_per_trace, read_with
+from tradefair.evaluation.read.rounds import Did, did_of, scenario_of
+from tradefair.evaluation.reading import Facts, TraceReading, Watcher, once_per_trace, read_trace
 from tradefair.retail.answers.evidence import EVIDENCE_VERSION, RECENCY_DAYS, EvidenceScene
 from tradefair.retail.model import SEAT, DayFacts, EndingFacts, RetailScenario, product_id, supplier_id
 from tradefair.tracestore import Trace
@@ -51,9 +49,8 @@ class RetailReading(NamedTuple):
 @once_per_trace
 def read_retail(trace: Trace) -> RetailReading:
     """Read an opened trace; the result is kept, because stages, charts and outcomes all ask for it."""
-    reading, watcher = read_with(trace, _Watcher)
-    play = watcher.finish() if watcher else RetailPlay(SEAT, problem="the manifest cannot be read")
-    return RetailReading(reading, play)
+    watcher = _Watcher()
+    return RetailReading(read_trace(trace, watcher.begin), watcher.play)
 
 
 class _Line(NamedTuple):
@@ -69,9 +66,9 @@ class _Line(NamedTuple):
 class _Watcher:
     """Takes events as they come; a day's choices are judged when its facts arrive."""
 
-    def __init__(self, reading: TraceReading) -> None:
-        self._reading = reading
-        self.play = RetailPlay(SEAT)
+    def __init__(self) -> None:
+        self._reading = TraceReading()
+        self.play = RetailPlay(SEAT, problem="the manifest cannot be read")
         self._places: dict[str, int] = {}
         self._numbers: dict[str, int] = {}
         self._visible: Visible | None = None
@@ -84,21 +81,22 @@ class _Watcher:
         # The last day on which a price was shown, by product and supplier; None stands for all of them.
         self._shown: dict[tuple[str | None, str | None], int] = {}
         self._open_day()
-        if reading.core is not None:
-            self._prepare(reading.core, reading.seating)
 
-    def _prepare(self, core: ManifestCore, seating: Seating) -> None:
+    def begin(self, reading: TraceReading) -> Watcher:
         """Rebuild scenario, tools and visible past from the manifest; what cannot be rebuilt is reported."""
+        self._reading = reading
+        play, core = self.play, reading.core
+        play.scenario, play.problem = scenario_of(reading, RetailScenario)
+        scenario = play.scenario
+        if scenario is None or core is None:
+            return self
         try:
-            scenario = build_scenario(RetailScenario, core.scenario, source="manifest")
             self._kind = market_type("retail")
         except TradefairError as error:
             self._give_up(str(error))
-            return
-        play = self.play
-        play.scenario = scenario
+            return self
         play.categories = _categories(scenario)
-        play.privileged = SEAT in seating.privileged
+        play.privileged = SEAT in reading.seating.privileged
         play.evidence_version = EVIDENCE_VERSION
         self._index = EvidenceIndex(self._kind.tools, _OBJECT)
         self._needs = needs_of(self._kind.evidence_map, scenario, self._kind.tools, SEAT)
@@ -111,16 +109,13 @@ class _Watcher:
         except TradefairError as error:
             # Not the end: figures that need no records (calls, follow-up) can still be counted.
             play.unseen = f"the store of this scenario cannot be rebuilt: {error}"
-            self._reading.found(None, play.unseen)
+            reading.found(None, play.unseen)
+        return self
 
     def _give_up(self, problem: str) -> None:
         """Stop reading for good: later days cannot be understood without this one."""
         self.play.problem = problem
         self._reading.found(None, problem)
-
-    def finish(self) -> RetailPlay:
-        """What came of it."""
-        return self.play
 
     def __call__(self, seq: int, event: dict[str, Any]) -> None:
         """Take in one event; one that contradicts the market is a finding."""
@@ -130,13 +125,13 @@ class _Watcher:
         try:
             match event["event"]:
                 case "tool_called":
-                    self._take_call(call_of(seq, event))
+                    self._take_call(did_of(seq, event))
                 case "seat_lapsed":
                     self._day.ended_by = seq
                 case "round_closed":
                     self._take_day(self._reading.rounds[-1])
                 case "episode_ended" if self._reading.ending is not None:
-                    self.play.ending = self._take_ending(self._reading.ending)
+                    self.play.ending = self._reading.typed(self._reading.ending, EndingFacts)
                 case _:
                     pass
         # Whatever an edited trace can hold; a defect of this code would show in the tests on sound traces.
@@ -153,7 +148,7 @@ class _Watcher:
         self._prices: list[tuple[int, int, int]] = []
         self._all_news = False
 
-    def _take_call(self, call: Call) -> None:
+    def _take_call(self, call: Did) -> None:
         """Count a call and hand actions and looks on."""
         day = self._day
         # All calls count, those of programs and refused ones too: gaps are distances in calls
@@ -165,10 +160,10 @@ class _Watcher:
         if call.kind == "action":
             self._take_action(call)
         # Reads inside a program are calls of their own; `execute_code` itself looks at nothing.
-        elif call.executed and call.kind in ("read", "analysis") and call.tool != EXECUTE_CODE:
+        elif call.accepted and call.kind in ("read", "analysis") and call.tool != EXECUTE_CODE:
             self._take_query(call)
 
-    def _take_query(self, call: Call) -> None:
+    def _take_query(self, call: Did) -> None:
         """Note the products that a successful read or analysis named, and the evidence that it gave."""
         named = named_objects(call.arguments, _OBJECT)
         self._day.named.update(self._places[product] for product in named if product in self._places)
@@ -185,7 +180,7 @@ class _Watcher:
             for about in (None,) if look.objects is None else look.objects:
                 self._shown[about, only if isinstance(only, str) else None] = call.round
 
-    def _stale(self, call: Call) -> list[str]:
+    def _stale(self, call: Did) -> list[str]:
         """Categories that a range which ended long ago does not give: sales of last year support no price of today."""
         # Only a range with an end of its own can be old.
         end, scenario = call.arguments.get("end_date"), self.play.scenario
@@ -195,7 +190,7 @@ class _Watcher:
         age = (today - date.fromisoformat(end)).days
         return [category for category, most in RECENCY_DAYS.items() if age > most]
 
-    def _take_news(self, call: Call) -> None:
+    def _take_news(self, call: Did) -> None:
         """Items whose title or content was shown: the one named, those that the result refers to, else all live."""
         # A ref may carry a field after a dot; the item's id is what stands before it.
         shown = [*named_at(call.arguments, "news_id"), *(ref.partition(".")[0] for ref in call.refs or ())]
@@ -204,7 +199,7 @@ class _Watcher:
         if call.refs is None and not call.arguments:
             self._all_news = True
 
-    def _take_action(self, call: Call) -> None:
+    def _take_action(self, call: Did) -> None:
         """Take in an action: counts of refusals, and for accepted ones what was changed."""
         day = self._day
         day.rejected_actions += call.status == "rejected"
@@ -212,9 +207,9 @@ class _Watcher:
         # Before the status is looked at: an attempt counts whether it was executed or not.
         if call.tool in ("place_order", "modify_product_price"):
             self._take_attempt(call)
-        if not call.executed:
+        if not call.accepted:
             return
-        if self._ends_day(call.tool):
+        if self._ends_day(call.tool or ""):
             day.ended_by = call.seq
         else:
             day.active = True
@@ -236,17 +231,18 @@ class _Watcher:
         tool = self._kind.tools.get(name) if self._kind is not None else None
         return tool is not None and tool.ends_turn
 
-    def _take_attempt(self, call: Call) -> None:
+    def _take_attempt(self, call: Did) -> None:
         """Count an attempt: every line of an order counts, because every line is a decision of its own."""
         lines = call.arguments.get("lines")
         count = max(1, len(lines)) if call.tool == "place_order" and isinstance(lines, list) else 1  # pyright: ignore[reportUnknownArgumentType]
-        if call.attempted:
+        # It reached the rules or failed on its arguments; limits and faults of ours do not count.
+        if call.status in ("ok", "rejected", "invalid"):
             self._day.attempts += count
-            self._day.executed += count if call.executed else 0
-            if not call.executed:
+            self._day.executed += count if call.accepted else 0
+            if not call.accepted:
                 self._day.blocked.append(call.seq)
 
-    def _take_order(self, call: Call) -> None:
+    def _take_order(self, call: Did) -> None:
         """Keep the lines of an accepted order until the day's facts arrive, and note an event for each of them."""
         supplier = self._numbers[call.arguments["supplier_id"]]
         for line in call.arguments["lines"]:
@@ -259,7 +255,7 @@ class _Watcher:
             self._shown[names] = call.round
             self._act(call, "place_order", place)
 
-    def _act(self, call: Call, kind: ActionKind, place: int) -> None:
+    def _act(self, call: Did, kind: ActionKind, place: int) -> None:
         """Note an action event with the evidence that there was for it."""
         self._day.acted.setdefault(place, call.seq)
         if self._index is None:
@@ -356,10 +352,6 @@ class _Watcher:
                 siblings = [item for item, category in enumerate(categories) if category == categories[place]]
                 price, sold_at = product.price_cents[place], visible.sold_price(facts, place, siblings)
                 self.play.unsold.append(Unsold(self._reading.rounds[-1].seq, facts.day, place, price, sold_at))
-
-    def _take_ending(self, ending: Facts) -> EndingFacts | None:
-        """The facts of the ending; None, with a finding, where they are of another market."""
-        return self._reading.typed(ending, EndingFacts)
 
 
 def _categories(scenario: RetailScenario) -> list[str]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tradefair.evaluation.markets.supply_chain.modes.play import Act, Retail, SeatRound, printed
+from tradefair.evaluation.markets.supply_chain.modes.play import Retail, SeatRound, printed
 from tradefair.evaluation.modes.diagnosis import Case, Part, Seen, unchecked
+from tradefair.evaluation.read.rounds import Did
 
 LOOKS = frozenset({"view_market_history", "compare_prices", "summarize_item_sales", "score_slogan"})
 """Tools that give public_history, price, demand or slogan evidence; a test holds it to the tool table."""
@@ -83,6 +84,6 @@ def _apart(row: SeatRound, before: SeatRound) -> Iterator[tuple[float, int, int,
             yield abs(price / others - 1), item, price, others
 
 
-def _looked(row: SeatRound, act: Act) -> bool:
+def _looked(row: SeatRound, act: Did) -> bool:
     """Whether the seat had looked at the market in the same round, before the call."""
-    return any(look.tool in LOOKS and look.accepted and look.seq < act.seq for look in row.acts)
+    return any(look.tool in LOOKS and look.accepted and look.seq < act.seq for look in row.did)

@@ -9,38 +9,17 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from tradefair.contract import SeatId
 from tradefair.contract.money import cents_text
 from tradefair.evaluation.markets.supply_chain.seat import mean_price
 from tradefair.evaluation.modes.diagnosis import Case
+from tradefair.evaluation.read.rounds import Did
 from tradefair.supply_chain.model import RETAIL, RoundFacts, SeatFacts, SloganFacts, SupplyChainScenario
 
 BidLine: TypeAlias = tuple[int, int, int, int]
 """(item index, units asked for, price in cents, units filled) of a vector in the facts."""
-
-
-class Act(NamedTuple):
-    """A call of a seat, made by its agent or by a program.
-
-    `accepted`: whether it was carried out; `arguments` are kept of actions only.
-    """
-
-    seq: int
-    round: int
-    phase: str
-    tool: str
-    accepted: bool
-    arguments: Mapping[str, Any]
-
-
-class Lapsed(NamedTuple):
-    """A default action that was taken for the seat."""
-
-    seq: int
-    round: int
-    phase: str
 
 
 class Estimate(NamedTuple):
@@ -61,14 +40,14 @@ class Estimate(NamedTuple):
 class SupplyGame:
     """A read game; without closed rounds or a scenario nothing can be judged, and `problem` says why.
 
-    `slogans` are the facts of each slogan by number, `passes_closed` the closure of each bid pass by (round, pass).
+    `slogans` are the facts of each slogan by number, `phases` the first closure of each phase by (round, phase).
     """
 
     scenario: SupplyChainScenario | None = None
     problem: str | None = None
     terminated: bool = False
     slogans: Mapping[int, SloganFacts] = field(default_factory=dict[int, SloganFacts])
-    passes_closed: Mapping[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+    phases: Mapping[tuple[int, str], int] = field(default_factory=dict[tuple[int, str], int])
     seats: dict[SeatId, Retail] = field(default_factory=dict[SeatId, "Retail"])
 
     @property
@@ -121,9 +100,9 @@ class SeatRound:
         return self.seat.by_number.get(self.round - 1)
 
     @property
-    def acts(self) -> Sequence[Act]:
-        """All calls of the round."""
-        return self.seat.calls.get(self.round, ())
+    def did(self) -> Sequence[Did]:
+        """All calls and lapses of the round."""
+        return self.seat.did.get(self.round, ())
 
     @property
     def lines(self) -> Sequence[BidLine]:
@@ -141,9 +120,9 @@ class SeatRound:
         """Volume-weighted price in cents at which rivals sold the item; 0 where none did."""
         return mean_price(self.facts, item, but=self.seat.seat)
 
-    def actions(self, tool: str) -> Iterator[Act]:
+    def actions(self, tool: str) -> Iterator[Did]:
         """Accepted actions of one kind."""
-        return (act for act in self.acts if act.tool == tool and act.accepted)
+        return (act for act in self.did if act.tool == tool and act.accepted)
 
     @property
     def withheld(self) -> list[int]:
@@ -172,27 +151,21 @@ class SeatRound:
         return self._cause("submit_offer", RETAIL)
 
     def _cause(self, tool: str, phase: str) -> int:
-        waived = [
-            lapse.seq for lapse in self.seat.lapses if (lapse.round, lapse.phase[: len(phase)]) == (self.round, phase)
-        ]
-        calls = [act for act in self.acts if act.phase.startswith(phase)]
-        done = [act.seq for act in calls if act.tool == tool and act.accepted]
+        did = [act for act in self.did if act.phase.startswith(phase)]
+        done = [act.seq for act in did if act.tool == tool and act.accepted]
         if done:
             return done[-1]
         # Where nothing was done it began with the first refusal; a skip or lapse after it was only its consequence.
-        for kind in (
-            [act.seq for act in calls if act.tool == tool],
-            sorted([*waived, *(act.seq for act in calls if act.tool in _ACTIONS)]),
-            [act.seq for act in calls],
-        ):
-            if kind:
-                return kind[0]
+        for tools in ({tool}, {None, *_ACTIONS}, {act.tool for act in did}):
+            if (first := next((act.seq for act in did if act.tool in tools), None)) is not None:
+                return first
         return self.closed
 
     def waived(self, phase: str) -> list[int]:
         """Events of what the seat did in a phase: its actions, or the lapse."""
-        acts = [act.seq for act in self.acts if act.phase == phase and act.accepted and act.tool in _ACTIONS]
-        return acts or [lapse.seq for lapse in self.seat.lapses if lapse.round == self.round and lapse.phase == phase]
+        did = [act for act in self.did if act.phase == phase and act.accepted]
+        acts = [act.seq for act in did if act.tool in _ACTIONS]
+        return acts or [act.seq for act in did if act.tool is None]
 
     def item(self, place: int) -> str:
         """The id of an item."""
@@ -213,7 +186,7 @@ _ACTIONS = frozenset({"submit_bids", "submit_offer", "skip_phase"})
 
 @dataclass
 class Retail:
-    """One retailer: the closed rounds in which it was in business, its calls by round, lapses and estimates.
+    """One retailer: the closed rounds in which it was in business, what it did by round, and estimates.
 
     `unread` counts estimates whose answer is not in the trace.
     """
@@ -222,9 +195,8 @@ class Retail:
     game: SupplyGame
     privileged: bool = False
     rounds: list[SeatRound] = field(default_factory=list[SeatRound])
-    calls: Mapping[int, Sequence[Act]] = field(default_factory=dict[int, "Sequence[Act]"])
-    lapses: Sequence[Lapsed] = ()
-    estimates: Sequence[Estimate] = ()
+    did: Mapping[int, Sequence[Did]] = field(default_factory=dict[int, "Sequence[Did]"])
+    estimates: list[Estimate] = field(default_factory=list[Estimate])
     unread: int = 0
 
     @cached_property

@@ -11,7 +11,6 @@ from itertools import pairwise
 
 from tradefair.contract.money import currency
 from tradefair.evaluation.markets.supply_chain.modes.play import (
-    Act,
     BidLine,
     Estimate,
     Retail,
@@ -21,6 +20,7 @@ from tradefair.evaluation.markets.supply_chain.modes.play import (
 )
 from tradefair.evaluation.markets.supply_chain.seat import line_regret
 from tradefair.evaluation.modes.diagnosis import Case, Part, Seen, unchecked
+from tradefair.evaluation.read.rounds import Did
 
 
 def detect_overpay(seat: Retail) -> Seen:
@@ -105,7 +105,7 @@ def _ignored(row: SeatRound, short: BidLine, later: int) -> Case:
     short_of = f"pass {later - 1} filled {filled} of {asked} {row.item(item)} at {printed(price)}"
     seq = [*row.waived(pass_phase(later)), row.order][0]
     # The closure of the earlier pass is what told the seat.
-    shown = row.seat.game.passes_closed.get((row.round, later - 1))
+    shown = row.seat.game.phases.get((row.round, pass_phase(later - 1)))
     return row.case(seq, f"{short_of}; pass {later} asked the same again", shown_by=shown)
 
 
@@ -134,13 +134,13 @@ def detect_contradicted(seat: Retail) -> Seen:
     return Seen(cases, len(judged), note=note)
 
 
-def _settled_lines(row: SeatRound, act: Act) -> list[BidLine]:
+def _settled_lines(row: SeatRound, act: Did) -> list[BidLine]:
     """The lines of the pass to which an accepted call belongs, with the units that they won."""
     found = [closed.lines for closed in row.facts.passes if pass_phase(closed.bid_pass) == act.phase]
     return found[0].get(row.seat.seat, []) if found else []
 
 
-def _told(row: SeatRound, act: Act, item: int) -> Estimate | None:
+def _told(row: SeatRound, act: Did, item: int) -> Estimate | None:
     """The latest estimate of the item in the phase, before the call; None where it rests on no observation."""
     place = (act.round, act.phase, item)
     asked = [
