@@ -26,12 +26,13 @@ def serve(episode: EpisodeFlags, serving: ServeFlags, seat: _Seat = "") -> None:
     """
     from tradefair.host.commands.asked import ask
     from tradefair.host.seats.plans import asks_outside
-    from tradefair.host.server.opening import NOTHING, hear, seat_opening
+    from tradefair.host.server.opening import NOTHING, end_on_signals, hear, seat_opening
 
     if serving.resume is not None and serving.go_on:
         raise typer.BadParameter("--resume names a trace, --continue looks for one: give one of them")
     use_data(episode.data)
     if serving.resume is None:
+        end_on_signals()
         asked = ask(episode, seat, gathered=serving.go_on)
         # What a service completes is not known yet.
         outside = asks_outside(asked.kind, asked.scenario)

@@ -137,15 +137,16 @@ class Heard(NamedTuple):
 NOTHING = Heard()
 
 
-def hear(opening: Opening) -> Heard | None:
-    """Wait for the first line on standard input, and answer it where that can be done; None: the client has gone.
-
-    From here on a signal ends the process with 0, until somebody else reacts to it: nothing has begun.
-    """
+def end_on_signals() -> None:
+    """From now on a signal ends the process with 0, until something that has begun reacts to it otherwise."""
     for name in ("SIGINT", "SIGTERM", "SIGBREAK"):
         # Windows has another set.
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), _leave)
+
+
+def hear(opening: Opening) -> Heard | None:
+    """Wait for the first line on standard input, and answer it where that can be done; None: the client has gone."""
     # Without a buffer: what follows the line is the SDK's to read.
     with open(0, "rb", buffering=0, closefd=False) as pipe:
         line = pipe.readline()
