@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from benchmarks.figures import Figure, Stopwatch
 from tradefair.contract.chain import canonical
@@ -41,7 +42,7 @@ async def _figures(runs: int, times: int, logs: int) -> list[Figure]:
             seq += 1
             await log.append([_row(seq)])
 
-        said = {"status": 200, "body": {"choices": []}}
+        said: dict[str, Any] = {"status": 200, "body": {}}
         asked = Exchange({"model": "m", "messages": [{"role": "user", "content": "a"}]}, said)
         costs = {
             "small commit on the loop": await _cost(runs, times, on_loop),
