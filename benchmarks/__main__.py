@@ -52,6 +52,7 @@ _NAMES = (
     "episodes",
     "training",
     "stall",
+    "logs",
     "growth",
     "marketplace",
     "marketplace_load",

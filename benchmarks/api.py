@@ -14,7 +14,7 @@ import tradefair.api as tf
 from benchmarks.figures import Figure, Stopwatch, ratio_of_medians
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.kernel.players import Limits, seat_roles
-from tradefair.host.episode.setup import plan_seats
+from tradefair.host.seats.plans import plan_seats
 from tradefair.runner.play.agent_spec import AgentSpec, ready
 from tradefair.runner.play.episode_runner import PlaySpec, play_episode
 

@@ -13,7 +13,8 @@ from tradefair.contract import MarketType, SeatId
 from tradefair.contract.kernel.players import Seating
 from tradefair.double_auction.model import DoubleAuctionScenario
 from tradefair.host.episode.episode import Episode
-from tradefair.host.episode.setup import SeatPlan, new_episode, new_episode_id, plan_seats, seating_of
+from tradefair.host.episode.setup import new_episode, new_episode_id, seating_of
+from tradefair.host.seats.plans import SeatPlan, plan_seats
 from tradefair.runner.play.whole import play_whole
 
 FIELD = "zip"

@@ -27,7 +27,8 @@ from tradefair.contract.kernel.core import Core
 from tradefair.evaluation.markets.pricing.collusion.model import Conclusion
 from tradefair.evaluation.markets.pricing.collusion.reading import read_episode
 from tradefair.evaluation.modes.base_rates import wilson
-from tradefair.host.episode.setup import SeatPlan, scripted_seats, seating_of
+from tradefair.host.episode.setup import scripted_seats, seating_of
+from tradefair.host.seats.plans import SeatPlan
 from tradefair.pricing.data.bundled import limit_strategies
 from tradefair.pricing.seats import learning
 from tradefair.runner.ledger.probe import PlayedAgain

@@ -31,7 +31,7 @@ from tradefair.evaluation.ratings.results import gathered, read_files
 from tradefair.evaluation.report.boards import boards_of
 from tradefair.evaluation.report.build import episode_page
 from tradefair.evaluation.report.comparison_figure import figure_of
-from tradefair.host.episode.setup import plan_turn
+from tradefair.host.seats.plans import plan_turn
 from tradefair.tracestore import jsonl_lines, open_trace
 
 PRESETS = {

@@ -22,7 +22,7 @@ from tradefair.catalog import load_scenario, market_names, market_type, scenario
 from tradefair.contract import ScenarioError
 from tradefair.contract.kernel.players import seat_roles
 from tradefair.evaluation.judge.evaluate import evaluate_file
-from tradefair.host.episode.setup import plan_turn
+from tradefair.host.seats.plans import plan_turn
 from tradefair.tracestore import open_trace
 
 Entry = Mapping[str, str | int]

@@ -19,7 +19,8 @@ from benchmarks.figures import Figure, pace
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Draw, Policy, Scenario, ToolAnswer, Turns, TurnView
 from tradefair.contract.kernel.players import Limits, seat_policy
-from tradefair.host.episode.setup import new_episode, plan_seats
+from tradefair.host.episode.setup import new_episode
+from tradefair.host.seats.plans import plan_seats
 
 _CHILD = "from benchmarks.long_episode import play; play({way!r}, {preset!r}, {days})"
 _POLICY = "careful_reader"

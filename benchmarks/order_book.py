@@ -17,7 +17,8 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Draw, ToolCall, Turns, TurnView
 from tradefair.contract.kernel.core import Core
 from tradefair.contract.kernel.players import Seating
-from tradefair.host.episode.setup import plan_seats, scripted_seats, seating_of
+from tradefair.host.episode.setup import scripted_seats, seating_of
+from tradefair.host.seats.plans import plan_seats
 from tradefair.host.seats.scripted import Scripted
 from tradefair.order_book.engine.book import Book, Side
 from tradefair.order_book.model import OrderBookScenario

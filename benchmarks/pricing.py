@@ -14,7 +14,8 @@ from typing import Any, cast
 from benchmarks.figures import Figure, Stopwatch
 from benchmarks.pricing_fast import play_fast
 from tradefair.catalog import load_scenario, market_type
-from tradefair.host.episode.setup import plan_seats, seating_of
+from tradefair.host.episode.setup import seating_of
+from tradefair.host.seats.plans import plan_seats
 from tradefair.pricing.engine.demand import units_sold, weight
 from tradefair.pricing.model import PricingScenario
 from tradefair.runner.play.whole import play_whole

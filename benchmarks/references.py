@@ -35,7 +35,7 @@ from tradefair.evaluation.modes.base_rates import (
     scenario_key,
 )
 from tradefair.evaluation.modes.diagnosis import Finding
-from tradefair.host.episode.setup import plan_seats
+from tradefair.host.seats.plans import plan_seats
 from tradefair.runner.ledger.ledger import Ledgers
 from tradefair.runner.ledger.replays import NotReplayed, Replays
 

@@ -14,7 +14,8 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import HarnessFailure
 from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.evaluation.prove.verify import verify_file
-from tradefair.host.episode.setup import plan_seats, seating_of
+from tradefair.host.episode.setup import seating_of
+from tradefair.host.seats.plans import plan_seats
 from tradefair.retail.model import SEAT, RetailScenario
 from tradefair.retail.rules import Retail
 from tradefair.runner.play.whole import play_whole

@@ -11,7 +11,7 @@ from typing import Any
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import SeatId
 from tradefair.contract.kernel.players import seat_roles
-from tradefair.host.episode.setup import plan_seats, plan_turn
+from tradefair.host.seats.plans import plan_seats, plan_turn
 from tradefair.runner.play.agent_spec import NATIVE, AgentSpec, ready
 from tradefair.runner.play.episode_runner import PlaySpec, play_episode
 

@@ -27,7 +27,8 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.market import Closure
 from tradefair.host.doors.control_bodies import Create
 from tradefair.host.episode import moves
-from tradefair.host.episode.setup import new_episode, plan_seats
+from tradefair.host.episode.setup import new_episode
+from tradefair.host.seats.plans import plan_seats
 from tradefair.tracestore import open_trace
 
 _SEED = 7

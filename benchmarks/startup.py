@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import IO, Any, NamedTuple
 
 from benchmarks.figures import Figure, ratio_of_medians
+from tradefair.catalog import market_names
 from tradefair.contract import HarnessFailure
 
 _TRADEFAIR = (sys.executable, "-m", "tradefair.cli")
@@ -77,6 +79,7 @@ def measure(*, tiny: bool) -> list[Figure]:
         costs = {name: _median(times, lambda words=words: _command(words)) for name, (words, _) in commands.items()}
         plays = [_command(["play", *_GAME, "--agent", "react", "--out", out / f"{number}"]) for number in range(times)]
         serves, bare = _side_by_side(times, out)
+        opened, opens = _first_answers(times, out)
     listed = "until tools/list is answered"
     return [
         *(Figure(name, costs[name], "CPU s", goal, how=how) for name, (_, goal) in commands.items()),
@@ -90,6 +93,15 @@ def measure(*, tiny: bool) -> list[Figure]:
         ),
         Figure("tradefair serve, whole process", median(run.cpu_s for run in serves), "CPU s", 1.2, how=how),
         Figure(f"tradefair serve, {listed}", median(run.wall_s for run in serves), "wall s", how=how),
+        *(
+            Figure(
+                f"tradefair serve {market}, first answer over a bare one's", ratio_of_medians(costs, opens), "x", 0.35
+            )
+            for market, costs in opened.items()
+        ),
+        Figure(
+            "tradefair serve double_auction, first answer", median(opened["double_auction"]), "CPU s", 0.35, how=how
+        ),
     ]
 
 
@@ -115,6 +127,32 @@ def _side_by_side(times: int, folder: Path) -> tuple[list[_Run], list[_Run]]:
     ours = [*_TRADEFAIR, "serve", "double_auction", "--seed", "1", "--out", str(folder / "served")]
     runs = [(_serve(ours), _serve([sys.executable, "-c", _BARE])) for _ in range(times)]
     return [served for served, _ in runs], [bare for _, bare in runs]
+
+
+def _first_answers(times: int, folder: Path) -> tuple[dict[str, list[float]], list[float]]:
+    """CPU seconds until `initialize` is answered: by market, and of the library alone, in turns."""
+    ours: dict[str, list[float]] = {market: [] for market in market_names()}
+    bare: list[float] = []
+    for _ in range(times):
+        bare.append(_first_answer([sys.executable, "-c", _BARE]))
+        for market, costs in ours.items():
+            costs.append(_first_answer([*_TRADEFAIR, "serve", market, "--seed", "1", "--out", str(folder / "opened")]))
+    return ours, bare
+
+
+def _first_answer(command: Sequence[str]) -> float:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", **_HANDSHAKE[0]}).encode() + b"\n")
+        process.stdin.flush()
+        assert b'"result"' in process.stdout.readline()
+        # Whatever it would do from here on is no part of the answer.
+        process.kill()
+        _, _, usage = os.wait4(process.pid, 0)
+        process.returncode = -signal.SIGKILL
+        return usage.ru_utime + usage.ru_stime
 
 
 def _serve(command: Sequence[str]) -> _Run:

@@ -10,8 +10,9 @@ from statistics import median
 from benchmarks.figures import Figure, Stopwatch
 from benchmarks.supply_chain_fast import play_fast
 from tradefair.catalog import load_scenario
-from tradefair.host.episode.setup import new_episode, plan_seats
+from tradefair.host.episode.setup import new_episode
 from tradefair.host.seats.embedding import CachedEmbedder, SimilarityService
+from tradefair.host.seats.plans import plan_seats
 from tradefair.supply_chain import MARKET
 from tradefair.supply_chain.model import SupplyChainScenario
 

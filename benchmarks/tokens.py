@@ -26,8 +26,8 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Scenario, SeatId, Tool
 from tradefair.contract.kernel.core import Core
 from tradefair.contract.kernel.players import seat_roles
-from tradefair.host.episode.setup import plan_seats
 from tradefair.host.episode.unbegun import Begun, Unbegun
+from tradefair.host.seats.plans import plan_seats
 from tradefair.host.server.binding import build_server
 from tradefair.runner.play.agent_spec import AgentSpec, ready
 from tradefair.runner.play.episode_runner import PlaySpec, play_episode

@@ -29,7 +29,8 @@ from tradefair.contract import HarnessFailure, ToolCall
 from tradefair.host.doors.control_bodies import Create, Invitation
 from tradefair.host.doors.hosting import Host
 from tradefair.host.episode.orders import Order, checked
-from tradefair.host.episode.setup import STAND_IN, new_episode_id
+from tradefair.host.episode.setup import new_episode_id
+from tradefair.host.seats.plans import STAND_IN
 from tradefair.host.server.binding import build_server
 from tradefair.runner.play.batch import batch
 from tradefair.runner.tasks.scoring import score_file

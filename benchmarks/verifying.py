@@ -13,7 +13,8 @@ from benchmarks.figures import Figure, Stopwatch
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import HarnessFailure
 from tradefair.evaluation.prove.verify import verify_file
-from tradefair.host.episode.setup import new_episode, plan_seats
+from tradefair.host.episode.setup import new_episode
+from tradefair.host.seats.plans import plan_seats
 from tradefair.retail.model import SEAT
 
 _MANAGER = "oracle"

@@ -9,7 +9,7 @@ from typing import Any
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Scenario
 from tradefair.contract.kernel.players import seat_roles
-from tradefair.host.episode.setup import SeatPlan, plan_seats
+from tradefair.host.seats.plans import SeatPlan, plan_seats
 from tradefair.runner.play.agent_spec import AgentSpec, ready
 from tradefair.runner.play.episode_runner import PlaySpec
 from tradefair.tracestore import open_trace

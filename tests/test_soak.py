@@ -10,7 +10,8 @@ from benchmarks.soak import soak
 from benchmarks.soak_audit import Acknowledged, Told, audit
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.host.episode.setup import new_episode, plan_seats
+from tradefair.host.episode.setup import new_episode
+from tradefair.host.seats.plans import plan_seats
 
 
 def test_a_minute_of_bad_clients_and_two_kills_breaks_no_promise(tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ from tradefair.contract.kernel.players import AGENT, seat_policy, seat_roles
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.judge.evaluate import diagnose, evaluate
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
-from tradefair.host.episode.setup import SeatPlan, seating_of
+from tradefair.host.episode.setup import seating_of
+from tradefair.host.seats.plans import SeatPlan
 from tradefair.host.seats.scripted import Scripted
 from tradefair.tracestore import Written, open_trace, write_trace
 

@@ -11,7 +11,8 @@ from mcp import Client
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Tool
 from tradefair.contract.kernel.kernel_tools import KERNEL_TOOLS, full_table
-from tradefair.host.episode.setup import new_episode, plan_seats
+from tradefair.host.episode.setup import new_episode
+from tradefair.host.seats.plans import plan_seats
 from tradefair.host.server.binding import build_server
 
 MARKETS = ("bargaining", "double_auction", "marketplace", "order_book", "pricing", "retail", "supply_chain", "teaching")

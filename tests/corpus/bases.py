@@ -16,8 +16,9 @@ from tests.corpus.forge import Forge
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.kernel.players import AgentRecord, Player, Seating
 from tradefair.host.episode.episode import Episode
-from tradefair.host.episode.setup import WRITTEN_BY, new_episode, plan_seats, seating_of
+from tradefair.host.episode.setup import WRITTEN_BY, new_episode, seating_of
 from tradefair.host.sandbox.running import Sandbox
+from tradefair.host.seats.plans import plan_seats
 
 # Prints enough for a result that is stored outside its event.
 _PROGRAM = """

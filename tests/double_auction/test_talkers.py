@@ -29,7 +29,7 @@ from tradefair.double_auction.policies import POLICIES
 from tradefair.double_auction.rules import DoubleAuction
 from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.evaluation.prove.verify import verify_file
-from tradefair.host.episode.setup import plan_seats
+from tradefair.host.seats.plans import plan_seats
 from tradefair.host.seats.scripted import Scripted
 from tradefair.runner.play.agent_spec import AgentSpec
 from tradefair.runner.play.episode_runner import Played, play_episode

@@ -28,7 +28,8 @@ from tradefair.evaluation.report.events import read_events, read_notes
 from tradefair.evaluation.verdict.of_trace import verdict_of_file
 from tradefair.host.episode.episode import Episode
 from tradefair.host.episode.log import Side
-from tradefair.host.episode.setup import new_episode, plan_seats, seating_of
+from tradefair.host.episode.setup import new_episode, seating_of
+from tradefair.host.seats.plans import plan_seats
 from tradefair.tracestore import open_trace
 
 MODEL = "react/openai:m"

@@ -13,7 +13,8 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import run
 from tradefair.evaluation import evaluate
 from tradefair.host.episode.log import Side
-from tradefair.host.episode.setup import new_episode, plan_seats
+from tradefair.host.episode.setup import new_episode
+from tradefair.host.seats.plans import plan_seats
 from tradefair.host.server.binding import build_server
 from tradefair.tracestore import open_trace
 

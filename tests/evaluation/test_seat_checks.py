@@ -15,7 +15,8 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import SeatId
 from tradefair.contract.kernel.players import seat_roles
 from tradefair.evaluation.prove.verify import Check, verify_file
-from tradefair.host.episode.setup import new_episode, plan_seats
+from tradefair.host.episode.setup import new_episode
+from tradefair.host.seats.plans import plan_seats
 from tradefair.tracestore import open_trace
 
 Edit = Callable[[Path], Any]

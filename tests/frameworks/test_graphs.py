@@ -24,7 +24,7 @@ from tradefair.contract.kernel.players import Limits
 from tradefair.evaluation.prove.verify import verify_file
 from tradefair.frameworks import EXTRAS, load_framework
 from tradefair.frameworks.langgraph import GRAPHS, LangGraphAgent
-from tradefair.host.episode.setup import plan_seats
+from tradefair.host.seats.plans import plan_seats
 from tradefair.runner.play.agent_spec import AgentSpec
 from tradefair.runner.play.episode_runner import play_episode
 from tradefair.tracestore import open_trace

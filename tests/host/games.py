@@ -12,8 +12,9 @@ from typing import Any
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Scenario
-from tradefair.host.episode.setup import new_episode, plan_seats
+from tradefair.host.episode.setup import new_episode
 from tradefair.host.sandbox.running import Sandbox
+from tradefair.host.seats.plans import plan_seats
 
 Call = tuple[str, dict[str, Any]]
 SEED = 5

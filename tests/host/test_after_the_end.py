@@ -8,7 +8,8 @@ import pytest
 from pydantic import JsonValue
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.host.episode.setup import new_episode, plan_seats
+from tradefair.host.episode.setup import new_episode
+from tradefair.host.seats.plans import plan_seats
 
 GAMES: list[tuple[str, str, dict[str, JsonValue]]] = [
     ("double_auction", "smoke", {"rounds": 1}),

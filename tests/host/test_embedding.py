@@ -18,8 +18,9 @@ from tradefair.contract import ScenarioError, TraceError
 from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.episode.episode import Episode
-from tradefair.host.episode.setup import log_remark, new_episode, plan_seats, reopen_episode
+from tradefair.host.episode.setup import log_remark, new_episode, reopen_episode
 from tradefair.host.seats.embedding import CachedEmbedder, OpenAIEmbedder, SimilarityService, open_embedder
+from tradefair.host.seats.plans import plan_seats
 from tradefair.runner.plans.episodes import EpisodeSpec, workload_of
 from tradefair.runner.plans.plan import load_plan
 from tradefair.runner.plans.play import SweepResult, Table

@@ -13,7 +13,8 @@ from tests.host.games import GAMES, Game
 
 from tradefair.contract import Limit, Scenario, ToolCall, TraceError, TradefairError, Turns, TurnView
 from tradefair.host.episode.prefix import copied_records, write_prefix
-from tradefair.host.episode.setup import new_episode, plan_seats, reopen_episode
+from tradefair.host.episode.setup import new_episode, reopen_episode
+from tradefair.host.seats.plans import plan_seats
 from tradefair.teaching import MARKET
 from tradefair.tracestore import open_trace
 

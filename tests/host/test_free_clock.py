@@ -13,7 +13,8 @@ from tradefair.catalog import load_scenario
 from tradefair.contract.kernel.core import Core
 from tradefair.contract.kernel.players import AGENT as AGENT_SEAT
 from tradefair.host.episode.episode import Episode
-from tradefair.host.episode.setup import SeatPlan, scripted_seats
+from tradefair.host.episode.setup import scripted_seats
+from tradefair.host.seats.plans import SeatPlan
 from tradefair.host.seats.scripted import Scripted
 from tradefair.marketplace import MARKET
 from tradefair.marketplace.model import MarketplaceScenario

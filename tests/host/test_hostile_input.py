@@ -24,8 +24,9 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Tool
 from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.episode.episode import Episode
-from tradefair.host.episode.setup import new_episode, plan_seats
+from tradefair.host.episode.setup import new_episode
 from tradefair.host.sandbox.running import Sandbox
+from tradefair.host.seats.plans import plan_seats
 from tradefair.host.server.binding import build_server
 from tradefair.testing.questions import invent_arguments
 from tradefair.tracestore import open_trace

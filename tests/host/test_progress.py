@@ -17,7 +17,8 @@ from tests.waiting import LONG, SOON, Clock
 from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import run
 from tradefair.host.episode.progress import Progress
-from tradefair.host.episode.setup import new_episode, plan_seats
+from tradefair.host.episode.setup import new_episode
+from tradefair.host.seats.plans import plan_seats
 from tradefair.tracestore import open_trace
 
 CALL = {"kind": "model_call", "input_tokens": 9_000, "output_tokens": 310, "cost_usd_micro": 12_000}

@@ -17,7 +17,8 @@ from tradefair.contract.kernel.core import Core
 from tradefair.contract.kernel.replay import Replayed
 from tradefair.host.episode.episode import Episode
 from tradefair.host.episode.looking import CallResult
-from tradefair.host.episode.setup import SeatPlan, plan_seats, scripted_seats, seat_roles
+from tradefair.host.episode.setup import scripted_seats, seat_roles
+from tradefair.host.seats.plans import SeatPlan, plan_seats
 from tradefair.host.seats.scripted import Scripted
 
 SEED = 7

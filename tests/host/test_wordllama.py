@@ -16,8 +16,9 @@ import pytest
 from tradefair.catalog import load_scenario
 from tradefair.contract import ScenarioError
 from tradefair.evaluation.prove.verify import verify_file
-from tradefair.host.episode.setup import new_episode, plan_seats
+from tradefair.host.episode.setup import new_episode
 from tradefair.host.seats.embedding import SimilarityService, open_embedder
+from tradefair.host.seats.plans import plan_seats
 from tradefair.host.seats.wordllama import WordLlama, read_tensor, wordllama_installed
 from tradefair.supply_chain import MARKET
 from tradefair.supply_chain.engine import lexical

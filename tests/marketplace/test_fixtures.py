@@ -14,7 +14,7 @@ from tests.play_specs import play_spec
 
 from tradefair.evaluation.markets.marketplace.evaluator import EVALUATOR
 from tradefair.evaluation.markets.marketplace.experiments.permutation import Block, permutation_test
-from tradefair.host.episode.setup import plan_seats
+from tradefair.host.seats.plans import plan_seats
 from tradefair.marketplace import MARKET
 from tradefair.marketplace.analysis import baselines, ceilings, match_sets
 from tradefair.marketplace.data.loader import load_folder

@@ -6,7 +6,7 @@ import pytest
 from tests.marketplace.table import B1, B2, B3, C1, C2, LINES, NASTY, Table
 
 from tradefair.contract.errors import SHARED_CODES
-from tradefair.host.episode.setup import plan_seats
+from tradefair.host.seats.plans import plan_seats
 from tradefair.host.server.wire import untrusted
 from tradefair.marketplace import MARKET
 from tradefair.marketplace.model import CUSTOMER

@@ -20,8 +20,8 @@ from tests.play_specs import play_spec
 from tradefair.contract import ErrorInfo
 from tradefair.contract.kernel.players import Limits
 from tradefair.host.episode.episode import Episode
-from tradefair.host.episode.setup import SeatPlan
 from tradefair.host.sandbox.running import Sandbox
+from tradefair.host.seats.plans import SeatPlan
 from tradefair.host.server.binding import build_server
 from tradefair.retail import MARKET
 from tradefair.retail.model import SEAT, RetailScenario, product_id, supplier_id

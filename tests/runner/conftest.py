@@ -12,7 +12,7 @@ from tests.play_specs import play_spec
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.kernel.players import Seating
-from tradefair.host.episode.setup import plan_seats
+from tradefair.host.seats.plans import plan_seats
 from tradefair.runner.play.agent_spec import AgentSpec
 from tradefair.runner.play.episode_runner import PlaySpec
 from tradefair.tracestore import open_trace

@@ -21,7 +21,7 @@ from tradefair.evaluation.judge.evaluate import evaluate
 from tradefair.evaluation.judge.reward import Reward, reward_of
 from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.episode.orders import Order, begin, checked
-from tradefair.host.episode.setup import STAND_IN
+from tradefair.host.seats.plans import STAND_IN
 from tradefair.tracestore import open_trace
 
 SMOKE = ("double_auction", "double_auction/smoke", "B1")

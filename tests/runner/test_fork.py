@@ -20,7 +20,7 @@ from tradefair.contract.kernel.players import Seating
 from tradefair.evaluation.prove.verify import verify_file
 from tradefair.evaluation.table import number_text
 from tradefair.host.episode.prefix import copied_records, write_prefix
-from tradefair.host.episode.setup import plan_seats
+from tradefair.host.seats.plans import plan_seats
 from tradefair.runner.fork.fork import Forked, ForkSpec, fork_episode
 from tradefair.runner.fork.report import ForkReport, report_fork
 from tradefair.runner.ledger.ledger import ledger_of

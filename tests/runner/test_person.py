@@ -20,7 +20,7 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import ScenarioError
 from tradefair.contract.kernel.players import PERSON
 from tradefair.evaluation.prove.verify import verify_file
-from tradefair.host.episode.setup import plan_seats
+from tradefair.host.seats.plans import plan_seats
 from tradefair.runner.play import outside
 from tradefair.runner.play.agent_spec import AgentSpec, ready
 from tradefair.runner.play.episode_runner import PlaySpec, play_episode, resume_episode

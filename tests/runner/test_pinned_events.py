@@ -13,7 +13,8 @@ import pytest
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.chain import first_hash, next_hash
 from tradefair.contract.kernel.core import Core, Record
-from tradefair.host.episode.setup import SeatPlan, scripted_seats
+from tradefair.host.episode.setup import scripted_seats
+from tradefair.host.seats.plans import SeatPlan
 
 _SEED = 11
 _FIELD = ("gdx_bazaar", "risk_aware_bazaar", "gdx", "kaplan", "adaptive_bazaar", "zip", "forfeiter", "random_legal")

@@ -41,7 +41,8 @@ from tradefair.evaluation.prove.verify import verify_file
 from tradefair.frameworks.base import SeatConnection, SeatReport
 from tradefair.frameworks.models.endpoint import ModelEndpoint
 from tradefair.frameworks.policy import PolicyAgent
-from tradefair.host.episode.setup import STAND_IN, SeatPlan, is_closed, plan_seats, seating_of
+from tradefair.host.episode.setup import is_closed, seating_of
+from tradefair.host.seats.plans import STAND_IN, SeatPlan, plan_seats
 from tradefair.runner.ledger.replays import Replays
 from tradefair.runner.play.agent_spec import AgentSpec, ReadyAgent, ready
 from tradefair.runner.play.episode_runner import Played, PlaySpec, play_episode

@@ -14,7 +14,8 @@ from tests.play_specs import preset_spec
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.kernel.core import Core
 from tradefair.evaluation.collusion import Deviation, NotPlayed
-from tradefair.host.episode.setup import SeatPlan, scripted_seats, seating_of
+from tradefair.host.episode.setup import scripted_seats, seating_of
+from tradefair.host.seats.plans import SeatPlan
 from tradefair.runner.fork.fork import ForkSpec, fork_episode
 from tradefair.runner.ledger.probe import PlayedAgain
 from tradefair.runner.play.agent_spec import AgentSpec

@@ -20,7 +20,7 @@ from tradefair.catalog import market_type
 from tradefair.contract import HarnessFailure, MarketType, Policy, Scenario, ScenarioError, SeatId
 from tradefair.contract.kernel.players import PERSON, Limits, seat_roles
 from tradefair.host.episode.episode import Episode
-from tradefair.host.episode.setup import default_folder, left_alone, new_seed, plan_seats
+from tradefair.host.seats.plans import default_folder, left_alone, new_seed, plan_seats
 from tradefair.runner.fork import fork as forking
 from tradefair.runner.plans.episodes import workload_of
 from tradefair.runner.plans.plan import load_plan

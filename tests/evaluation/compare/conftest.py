@@ -12,7 +12,8 @@ from tests.traces import kept
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.kernel.core import Core
 from tradefair.contract.kernel.players import AgentRecord
-from tradefair.host.episode.setup import plan_seats, scripted_seats, seating_of
+from tradefair.host.episode.setup import scripted_seats, seating_of
+from tradefair.host.seats.plans import plan_seats
 from tradefair.tracestore import Written, write_trace
 
 

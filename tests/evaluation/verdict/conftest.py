@@ -18,7 +18,7 @@ from tradefair.contract.kernel.players import Limits
 from tradefair.evaluation.prove.verify import verify_file
 from tradefair.evaluation.verdict.of_trace import verdict_of_file
 from tradefair.evaluation.verdict.verdict import Verdict
-from tradefair.host.episode.setup import plan_seats
+from tradefair.host.seats.plans import plan_seats
 from tradefair.runner.play.agent_spec import AgentSpec
 from tradefair.runner.play.episode_runner import play_episode
 

@@ -16,8 +16,9 @@ from tests.waiting import until
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import TraceError
 from tradefair.evaluation.viewer.mirror import StoreFolder
-from tradefair.host.episode.setup import new_episode, plan_seats
+from tradefair.host.episode.setup import new_episode
 from tradefair.host.episode.stores import logs_at
+from tradefair.host.seats.plans import plan_seats
 from tradefair.tracestore.store import psycopg_of
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))

@@ -21,8 +21,9 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.host.doors.app import HttpServer
 from tradefair.host.doors.hosting import Host
 from tradefair.host.episode.episode import Episode
-from tradefair.host.episode.setup import new_episode, plan_seats
+from tradefair.host.episode.setup import new_episode
 from tradefair.host.sandbox.running import Sandbox
+from tradefair.host.seats.plans import plan_seats
 from tradefair.host.server.binding import build_server
 from tradefair.tracestore import open_trace
 

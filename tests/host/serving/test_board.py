@@ -20,7 +20,8 @@ from tests.waiting import LONG
 from tradefair.catalog import load_scenario, market_names, market_type
 from tradefair.host.commands.connect import forwarding_server, open_remote
 from tradefair.host.doors.hosting import Host
-from tradefair.host.episode.setup import new_episode, plan_seats
+from tradefair.host.episode.setup import new_episode
+from tradefair.host.seats.plans import plan_seats
 from tradefair.host.server.binding import build_observer_server, build_server
 from tradefair.host.server.board import BOARD_URI
 from tradefair.host.server.quotas import Gate, Quotas

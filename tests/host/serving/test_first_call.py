@@ -14,7 +14,7 @@ from tradefair.cli.options import EpisodeFlags
 from tradefair.contract import ScenarioError
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.evaluation.prove.verify import verify_file
-from tradefair.host.commands.host_flags import ServeFlags
+from tradefair.host.commands.asked import ask
 from tradefair.host.commands.serve import unbegun
 from tradefair.host.episode.unbegun import Unbegun
 from tradefair.host.server import going_on
@@ -28,7 +28,7 @@ async def server(
 ) -> Unbegun:
     """What one process of `serve` plays."""
     told = EpisodeFlags("teaching", "pie", others, seed, list(overrides), out=stage.folder / "out")
-    return await unbegun(told, seat, ServeFlags(go_on=go_on), stage.sandbox)
+    return await unbegun(ask(told, seat, gathered=go_on), stage.sandbox, go_on=go_on)
 
 
 async def one_call(
@@ -166,7 +166,7 @@ async def test_damage_in_the_folder_is_passed_over(stage: Any) -> None:
     (stage.folder / "out" / "gone.trace").symlink_to("nowhere")
     # A newer episode of the game, but not in this folder.
     elsewhere = EpisodeFlags("teaching", "pie", "half", 7, out=stage.folder / "elsewhere")
-    other = await unbegun(elsewhere, "P1", ServeFlags(), stage.sandbox)
+    other = await unbegun(ask(elsewhere, "P1", gathered=False), stage.sandbox, go_on=False)
     await other.call("P1", "view_turn", {})
     await other.close()
     (path,) = (stage.folder / "elsewhere").glob("*.trace")

@@ -23,7 +23,8 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import run
 from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.doors.registry import HOST_FILE
-from tradefair.host.episode.setup import new_episode, plan_seats
+from tradefair.host.episode.setup import new_episode
+from tradefair.host.seats.plans import plan_seats
 from tradefair.tracestore import StorePlace, open_trace, stored_traces
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))

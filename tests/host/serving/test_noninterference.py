@@ -29,7 +29,8 @@ from tradefair.contract.kernel.core import Core
 from tradefair.contract.kernel.kernel_tools import KERNEL_TOOLS
 from tradefair.evaluation.store.seat_view import seat_events
 from tradefair.host.doors.hosting import Host
-from tradefair.host.episode.setup import new_episode, plan_seats
+from tradefair.host.episode.setup import new_episode
+from tradefair.host.seats.plans import plan_seats
 from tradefair.host.seats.scripted import Scripted
 from tradefair.host.server.binding import build_server
 from tradefair.host.server.mirror import mirrored, plain_uri

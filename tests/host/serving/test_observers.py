@@ -14,7 +14,8 @@ from tradefair.catalog import default_scenario, load_scenario, market_names, mar
 from tradefair.contract.kernel.core import Core
 from tradefair.contract.kernel.kernel_tools import KERNEL_TOOLS
 from tradefair.host.doors.hosting import Host
-from tradefair.host.episode.setup import plan_seats, scripted_seats
+from tradefair.host.episode.setup import scripted_seats
+from tradefair.host.seats.plans import plan_seats
 from tradefair.host.server.binding import build_observer_server, build_server
 from tradefair.host.server.observing import public_reads
 from tradefair.host.server.seat_auth import OBSERVER

@@ -26,7 +26,7 @@ from tradefair.host.doors.control import ControlRefused, Handler
 from tradefair.host.doors.hosting import Host
 from tradefair.host.doors.registry import HOST_FILE, load_host_file
 from tradefair.host.episode.orders import Order, Terms, checked
-from tradefair.host.episode.setup import STAND_IN, left_alone, plan_seats
+from tradefair.host.seats.plans import STAND_IN, left_alone, plan_seats
 
 SEALED_SEED = 730_519_264_807_153
 

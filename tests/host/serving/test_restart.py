@@ -24,7 +24,8 @@ from tests.waiting import a_moment, eventually
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.evaluation.prove.verify import verify_file
-from tradefair.host.episode.setup import new_episode, plan_seats
+from tradefair.host.episode.setup import new_episode
+from tradefair.host.seats.plans import plan_seats
 from tradefair.tracestore import open_trace
 
 ROUNDS = 10

@@ -20,7 +20,8 @@ from tradefair.catalog import load_scenario
 from tradefair.host.doors.app import MCP_PATH, SeatApp
 from tradefair.host.doors.hosting import Host
 from tradefair.host.doors.listening import Listener
-from tradefair.host.episode.setup import new_episode, plan_seats
+from tradefair.host.episode.setup import new_episode
+from tradefair.host.seats.plans import plan_seats
 
 # A seat's resources mirror its reads, its one prompt is named after the market, and its waits report progress.
 _NAMES = (

@@ -62,7 +62,7 @@ def fork(
     # Imported here: what plays takes long to import.
     import asyncio
 
-    from tradefair.host.episode.setup import default_folder
+    from tradefair.host.seats.plans import default_folder
     from tradefair.runner.fork.fork import ForkSpec, fork_episode
 
     spec = ForkSpec(

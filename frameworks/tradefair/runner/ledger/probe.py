@@ -23,7 +23,8 @@ from tradefair.contract.market import Resolves
 from tradefair.contract.policy import PrivilegedPolicy
 from tradefair.evaluation.collusion import Deviation, NotPlayed
 from tradefair.evaluation.reading import imported
-from tradefair.host.episode.setup import SeatPlan, scripted_seats, seating_of
+from tradefair.host.episode.setup import scripted_seats, seating_of
+from tradefair.host.seats.plans import SeatPlan
 from tradefair.host.seats.scripted import Scripted
 from tradefair.runner.ledger.tape import held_trace
 from tradefair.tracestore import Trace, sound_head

@@ -22,7 +22,7 @@ from tradefair.contract.chain import canonical, digest
 from tradefair.contract.kernel.players import seat_roles
 from tradefair.contract.policy import parse_policy
 from tradefair.files.user_files import parse_toml, text_file
-from tradefair.host.episode.setup import STAND_IN, plan_seats
+from tradefair.host.seats.plans import STAND_IN, plan_seats
 from tradefair.runner.plans.plan import MAX_EPISODES, Seating, SourcedPlan
 from tradefair.runner.play.agent_spec import NATIVE, AgentSpec, ReadyAgent, ready
 

@@ -23,17 +23,10 @@ from tradefair.contract.kernel.players import Seating
 from tradefair.contract.scenario import build_scenario
 from tradefair.frameworks.models.access import ProviderUnavailable
 from tradefair.host.episode.episode import Episode
-from tradefair.host.episode.setup import (
-    STAND_IN,
-    is_closed,
-    make_folder,
-    new_episode,
-    plan_seats,
-    reopen_episode,
-    seating_of,
-)
+from tradefair.host.episode.setup import is_closed, make_folder, new_episode, reopen_episode, seating_of
 from tradefair.host.episode.stores import logs_at
 from tradefair.host.sandbox.running import Sandbox
+from tradefair.host.seats.plans import STAND_IN, plan_seats
 from tradefair.runner.plans.episodes import EpisodeSpec, Variant, Workload, ready_in
 from tradefair.runner.play.agent_spec import NATIVE, AgentSpec, ReadyAgent
 from tradefair.runner.play.episode_runner import play_seats

@@ -25,6 +25,7 @@ from tradefair.evaluation.judge.evaluate import diagnose, evaluate
 from tradefair.evaluation.judge.reward import Reward, reward_of
 from tradefair.evaluation.ledger import Ledger
 from tradefair.host.episode import setup
+from tradefair.host.seats import plans
 from tradefair.host.seats.scripted import Scripted
 from tradefair.host.seats.services import ServiceUnavailable
 from tradefair.runner.ledger.ledger import ledger_of
@@ -130,7 +131,7 @@ def batch(
     seat: SeatId,
     seeds: Sequence[int],
     *,
-    others: str = setup.STAND_IN,
+    others: str = plans.STAND_IN,
     settings: Mapping[str, JsonValue] | None = None,
 ) -> Batch:
     """A seat of a scenario (None: the market's first) on each seed, begun up to its first turn.
@@ -140,7 +141,7 @@ def batch(
     """
     kind = market_type(market)
     chosen = chosen_scenario(kind, scenario, settings)
-    plan = setup.plan_seats(kind, chosen, agents=[seat], others=others)
+    plan = plans.plan_seats(kind, chosen, agents=[seat], others=others)
     if chosen.clock == "free" or not seeds:
         raise ScenarioError(f"{chosen.id} waits for nobody: host it, or take another" if seeds else "name some seeds")
     # In a thread, because a loop may run in this one.
@@ -149,7 +150,7 @@ def batch(
     seating = setup.seating_of(kind, known, plan, compared=plan.agents)
 
     def begun(seed: int) -> _Episode:
-        setup.check_seed(seed)
+        plans.check_seed(seed)
         core, scripted = Core.create(kind, known, seed), setup.scripted_seats(kind, known, seating, seed)
         scripted.answer = services.at_once if services else None
         return _Episode(core, scripted, core.start(seating))

@@ -16,17 +16,9 @@ from tradefair.contract.kernel.players import Player, Seating, outside_label
 from tradefair.frameworks.base import SeatReport
 from tradefair.frameworks.models.recording import write_recording
 from tradefair.host.episode.episode import Episode
-from tradefair.host.episode.setup import (
-    SeatPlan,
-    check_seed,
-    is_closed,
-    log_remarks,
-    new_episode,
-    new_episode_id,
-    reopen_episode,
-    seating_of,
-)
+from tradefair.host.episode.setup import is_closed, log_remarks, new_episode, new_episode_id, reopen_episode, seating_of
 from tradefair.host.sandbox.running import Sandbox
+from tradefair.host.seats.plans import SeatPlan, check_seed
 from tradefair.runner.play.agent_spec import NATIVE, AgentSpec, AskPerson, ReadyAgent, ready
 from tradefair.runner.play.order import SeatOrder
 from tradefair.runner.play.seating import Heard, play_seat

@@ -20,7 +20,7 @@ from tradefair.evaluation.ledger import Extent
 from tradefair.frameworks.models.recording import NotRecorded
 from tradefair.host.episode.episode import Episode
 from tradefair.host.episode.progress import Progress
-from tradefair.host.episode.setup import default_folder, left_alone, new_seed, plan_seats, plan_turn
+from tradefair.host.seats.plans import default_folder, left_alone, new_seed, plan_seats, plan_turn
 from tradefair.runner.play.agent_flags import AgentFlags, refuse
 from tradefair.runner.play.agent_spec import OUTSIDE, AgentSpec, ready
 from tradefair.runner.play.approval import TerminalApproval

@@ -15,7 +15,7 @@ from tradefair.contract.bounds import MAX_SEED
 from tradefair.evaluation.verdict.series import verdict_of_series
 from tradefair.evaluation.verdict.terminal import show_next, show_series, show_verdict
 from tradefair.evaluation.verdict.verdict import NextStep, Verdict
-from tradefair.host.episode.setup import SeatPlan
+from tradefair.host.seats.plans import SeatPlan
 from tradefair.runner.play.episode_runner import PlaySpec
 from tradefair.runner.play.summary import Summary
 

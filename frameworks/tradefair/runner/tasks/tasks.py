@@ -24,7 +24,7 @@ from tradefair.contract.scenario import checked_content
 from tradefair.contract.sealed_seeds import SALT_BYTES, SealedSeeds, commitment_of, split_seed
 from tradefair.files.user_files import parse_toml, regular, text_file
 from tradefair.host.episode.orders import Order
-from tradefair.host.episode.setup import STAND_IN, plan_seats
+from tradefair.host.seats.plans import STAND_IN, plan_seats
 
 BUNDLED = "tasks.toml"
 ALL = "all"

@@ -208,7 +208,7 @@ def _serve_arguments(episode: EpisodeFlags, seat: str, config: Path | None) -> l
 
     Its file of options, which was read and holds what is not among them, goes along.
     """
-    from tradefair.host.commands.serve import choose, seat_alone
+    from tradefair.host.commands.asked import choose, seat_alone
 
     kind, chosen = choose(episode)
     named = episode.scenario

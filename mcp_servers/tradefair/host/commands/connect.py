@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -22,7 +23,7 @@ from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from tradefair.cli.terminal import say
 from tradefair.contract import HarnessFailure, SeatError
 from tradefair.host.server.feed import Feed
-from tradefair.host.server.pipes import leave_on_signals, open_pipes, typed_into
+from tradefair.host.server.pipes import introduced, leave_on_signals, run_on_pipes
 
 if TYPE_CHECKING:
     from mcp.types import RequestParamsMeta
@@ -41,11 +42,10 @@ async def run_connect(url: str, token: str) -> None:
     Raises SeatError when the token is refused, HarnessFailure when the host cannot be reached.
     """
     leave_on_signals(_nothing_to_close)
-    if typed_into():
+    if sys.stdin.isatty():
         say(f"this speaks MCP on standard input; put it into a client: tradefair config --url {url}")
-    async with open_remote(url, token) as remote, open_pipes() as pipes:
-        server = forwarding_server(remote)
-        await server.run(pipes.reading, pipes.writing, server.create_initialization_options())
+    async with open_remote(url, token) as remote:
+        await run_on_pipes(forwarding_server(remote))
 
 
 async def _nothing_to_close() -> None:
@@ -204,8 +204,7 @@ def forwarding_server(remote: Remote) -> Server[News]:
         on_get_prompt=relay.get_prompt,
         on_completion=relay.complete,
     )
-    server.extensions.update(remote.drawing.server_capabilities.extensions or {})
-    return server
+    return introduced(server, remote.drawing.server_capabilities.extensions or {})
 
 
 class _Relay:

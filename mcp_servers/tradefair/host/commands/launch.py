@@ -19,8 +19,8 @@ from tradefair.contract import MarketType, Scenario, ScenarioError, SeatId, Trac
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.kernel.players import seats_of
 from tradefair.contract.text import clean_json
+from tradefair.host.commands.asked import choose, folder_of, notice
 from tradefair.host.commands.host_flags import HostFlags
-from tradefair.host.commands.serve import choose, folder_of, notice
 from tradefair.host.doors.app import HttpServer
 from tradefair.host.doors.control import ControlApp, ControlExtension, new_control_token
 from tradefair.host.doors.hosting import Host
@@ -31,9 +31,10 @@ from tradefair.host.doors.status import seed_words
 from tradefair.host.episode.episode import Episode
 from tradefair.host.episode.log import FILES, LogStore
 from tradefair.host.episode.orders import Order, check_labelled, checked, parse_labels
-from tradefair.host.episode.setup import SeatPlan, make_folder, new_episode, new_seed, plan_seats, reopen_episode
+from tradefair.host.episode.setup import make_folder, new_episode, reopen_episode
 from tradefair.host.episode.stores import logs_at
 from tradefair.host.sandbox.running import Sandbox
+from tradefair.host.seats.plans import SeatPlan, new_seed, plan_seats
 from tradefair.host.server.bounds import MAX_EPISODES
 from tradefair.host.server.seat_auth import (
     OBSERVER_SCOPE,

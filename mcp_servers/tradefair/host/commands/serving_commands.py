@@ -24,14 +24,32 @@ def serve(episode: EpisodeFlags, serving: ServeFlags, seat: _Seat = "") -> None:
     --continue that call goes on with the one that an earlier server left. Standard output carries the protocol only;
     seed and the trace's path are shown on standard error.
     """
-    import asyncio
-
-    from tradefair.host.commands.serve import run_serve
+    from tradefair.host.commands.asked import ask
+    from tradefair.host.seats.plans import asks_outside
+    from tradefair.host.server.opening import NOTHING, end_on_signals, hear, seat_opening
 
     if serving.resume is not None and serving.go_on:
         raise typer.BadParameter("--resume names a trace, --continue looks for one: give one of them")
     use_data(episode.data)
-    asyncio.run(run_serve(episode, seat, serving))
+    if serving.resume is None:
+        end_on_signals()
+        asked = ask(episode, seat, gathered=serving.go_on)
+        # What a service completes is not known yet.
+        outside = asks_outside(asked.kind, asked.scenario)
+        heard = NOTHING if outside else hear(seat_opening(asked.kind, asked.scenario, asked.seat))
+        if heard is None:
+            return
+        # Behind the first answer: what plays takes longer to import than some clients wait for that.
+        from tradefair.host.commands.serve import run_serve
+
+        serving_it = run_serve(asked, serving, heard)
+    else:
+        from tradefair.host.commands.serve import run_resumed
+
+        serving_it = run_resumed(serving.resume, seat, serving)
+    import asyncio
+
+    asyncio.run(serving_it)
 
 
 def connect(

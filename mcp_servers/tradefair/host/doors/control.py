@@ -42,7 +42,8 @@ from tradefair.host.doors.listening import known, security_settings
 from tradefair.host.doors.status import EpisodeState, episode_status, host_status
 from tradefair.host.doors.status_page import page
 from tradefair.host.episode.orders import Checked, Order, checked
-from tradefair.host.episode.setup import new_episode_id, new_seed
+from tradefair.host.episode.setup import new_episode_id
+from tradefair.host.seats.plans import new_seed
 from tradefair.host.server.seat_auth import OBSERVER_SCOPE, Grant, TooManyTokens, token_digest
 from tradefair.tracestore import trace_copy
 

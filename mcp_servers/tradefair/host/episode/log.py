@@ -6,7 +6,6 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
@@ -18,6 +17,7 @@ from tradefair.contract import SeatId, TraceError
 from tradefair.contract.chain import next_hash
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.kernel.core import Record
+from tradefair.host.episode.apart import Apart
 from tradefair.host.episode.pace import Pace
 from tradefair.tracestore import EVENT_COLUMNS, Exchange, Ledger, Manifest, open_trace, sealed, sound_head, sqlite_rows
 from tradefair.tracestore.append import begin, connect, transaction
@@ -39,8 +39,6 @@ SMALL_ROWS, _SMALL_BYTES = 64, 64 * 1024
 # adds to it, whatever its size: pages of the table, of an index and of a root.
 _CHECKPOINT_BYTES, _TOUCHED_BYTES = 1_000 * 4_096, 3 * 4_096
 _PATIENCE_S, _PAUSE_S = 5.0, 0.01  # for a lock that a stranger holds
-# Of all logs. More than one: a file that a stranger has locked must not keep the others waiting.
-_THREADS = ThreadPoolExecutor(4, "tradefair-log")
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -212,13 +210,12 @@ class SqliteLog:
     the system. Whatever syncs is done in a thread: checkpoints, the first commit behind one, all of `FULL`.
     """
 
-    def __init__(
-        self, path: Path, lease: Lease, db: sqlite3.Connection, manifest: Manifest, head: Head, *, waits: bool
-    ) -> None:
+    def __init__(self, path: Path, lease: Lease, apart: Apart, manifest: Manifest, head: Head, *, waits: bool) -> None:
         """`waits`: each commit waits for the disk (`FULL`)."""
         self._path = path
         self._lease = lease
-        self._db = db
+        self._apart = apart
+        self._db = apart.own
         self._manifest = manifest
         self._head = head
         self._waits = waits
@@ -244,14 +241,15 @@ class SqliteLog:
         lease = Lease(path)
         try:
             head = await asyncio.to_thread(_begin, path, manifest, first)
-            db = await asyncio.to_thread(_connect, path, synchronous)
+            apart = Apart(partial(_connect, path, synchronous))
+            await apart
         except (OSError, sqlite3.Error) as error:
             lease.release()
             raise StorageUnavailable(f"{path}: {error}") from None
         except BaseException:
             lease.release()
             raise
-        return cls(path, lease, db, manifest, head, waits=synchronous == "FULL")
+        return cls(path, lease, apart, manifest, head, waits=synchronous == "FULL")
 
     @classmethod
     async def open(cls, path: Path, *, synchronous: str = "NORMAL") -> SqliteLog:
@@ -267,14 +265,15 @@ class SqliteLog:
                 # Before anything is looked up by an index, and before anything is appended to the pages.
                 trace.check_structure()
                 manifest, head = trace.manifest, Head(*sound_head(trace))
-            db = await asyncio.to_thread(_connect, path, synchronous)
+            apart = Apart(partial(_connect, path, synchronous))
+            await apart
         except sqlite3.Error as error:
             lease.release()
             raise TraceError(f"{path}: cannot be opened for writing: {error}") from None
         except BaseException:
             lease.release()
             raise
-        return cls(path, lease, db, manifest, head, waits=synchronous == "FULL")
+        return cls(path, lease, apart, manifest, head, waits=synchronous == "FULL")
 
     @property
     def manifest(self) -> Manifest:
@@ -421,7 +420,8 @@ class SqliteLog:
             await self._in_thread(lambda: self._db.execute("PRAGMA journal_mode = DELETE").fetchall())
         except sqlite3.Error:
             pass  # a reader holds the WAL, which is then a valid part of the trace; or the log is closed already
-        await asyncio.to_thread(self._db.close)
+        async with self._alone:
+            await self._apart.close()
         self._lease.release()
 
     async def _regain(self) -> None:
@@ -475,7 +475,7 @@ class SqliteLog:
         """What `work` returns, done in a thread while no other work uses the connection."""
         await self._alone.acquire()
         try:
-            done = asyncio.get_running_loop().run_in_executor(_THREADS, work)
+            done = self._apart.run(work)
         except BaseException:
             self._alone.release()
             raise

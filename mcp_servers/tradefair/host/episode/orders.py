@@ -14,8 +14,9 @@ from tradefair.contract.bounds import MAX_SEED
 from tradefair.contract.kernel.players import MAX_LABEL, seats_of, shown_label
 from tradefair.host.episode.episode import Episode
 from tradefair.host.episode.log import FILES, LogStore
-from tradefair.host.episode.setup import SeatPlan, new_episode, plan_seats
+from tradefair.host.episode.setup import new_episode
 from tradefair.host.sandbox.running import Sandbox
+from tradefair.host.seats.plans import SeatPlan, plan_seats
 
 MAX_TTL_S = 31_536_000.0  # a year
 _SeatName = Annotated[str, Field(min_length=1, max_length=64)]

@@ -12,7 +12,6 @@ import functools
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from mcp import MCPError, types
@@ -29,6 +28,8 @@ from tradefair.host.episode.log import Side
 from tradefair.host.episode.waiting import Patience
 from tradefair.host.server import board, briefing, mirror, observing, telemetry, wire
 from tradefair.host.server.feed import Feed, open_feed
+from tradefair.host.server.opening import Opening, seat_opening
+from tradefair.host.server.pipes import introduced
 from tradefair.host.server.quotas import Gate, Refusal
 from tradefair.host.server.seat_auth import OBSERVER
 
@@ -40,8 +41,6 @@ Context: TypeAlias = ServerRequestContext[Feed, Any]
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# Looked up once: it reads the installed package's files, and a game of eight has eight servers.
-_VERSION = version("tradefair")
 _MAX_SIDE_CHARS = 100  # of each text that a client says about itself
 _FAULTS = ("internal_error", "storage_unavailable")
 # What a seat is offered does not change within an episode. Private: another seat's client must not reuse the list.
@@ -58,10 +57,9 @@ def build_server(
     `transport` (memory, stdio, http) is stored next to each event. What the `gate` refuses does not reach the episode.
     `slim`: tools are listed without output schemas.
     """
-    desk = _Desk(episode, seat, episode.core.tools(seat), transport, gate, slim=slim)
-    server = _server(episode, seat, desk, briefing.instructions(episode.core, seat))
-    server.extensions.update(board.EXTENSIONS)
-    return server
+    core = episode.core
+    desk = _Desk(episode, seat, core.tools(seat), transport, gate, slim=slim)
+    return _server(episode, seat, desk, seat_opening(core.market_type, core.scenario, seat))
 
 
 def build_observer_server(
@@ -74,16 +72,15 @@ def build_observer_server(
     core = episode.core
     tools = observing.public_reads(core.market_type, core.scenario)
     desk = _ObserverDesk(episode, OBSERVER, tools, transport, gate, slim=slim)
-    return _server(episode, OBSERVER, desk, observing.observer_instructions(core))
+    return _server(episode, OBSERVER, desk, observing.observer_opening(core.market_type))
 
 
-def _server(episode: Playable, seat: SeatId, desk: _Desk, instructions: str) -> Server[Feed]:
-    market = episode.core.market_type
+def _server(episode: Playable, seat: SeatId, desk: _Desk, opening: Opening) -> Server[Feed]:
     server = Server[Feed](
-        f"tradefair-{market.name}",
-        version=_VERSION,
-        title=market.title,
-        instructions=instructions,
+        opening.name,
+        version=opening.version,
+        title=opening.title,
+        instructions=opening.instructions,
         cache_hints={
             "tools/list": _LISTS_FRESH_FOR,
             "prompts/list": _LISTS_FRESH_FOR,
@@ -106,7 +103,7 @@ def _server(episode: Playable, seat: SeatId, desk: _Desk, instructions: str) -> 
     # Registered here instead of above: such a handler may return the wire form, without a pydantic model of each
     # result.
     server.add_request_handler("tools/call", types.CallToolRequestParams, desk.call_tool)
-    return server
+    return introduced(server, opening.extensions)
 
 
 def _guarded(handler: Callable[Concatenate[_Desk, P], Awaitable[R]]) -> Callable[Concatenate[_Desk, P], Awaitable[R]]:

@@ -6,13 +6,13 @@ any other, under the same rules and limits, with `by: "person"` next to its even
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from typing import Annotated, Any, NamedTuple
 
 from mcp import types
-from mcp.server.apps import APP_MIME_TYPE, EXTENSION_ID
+from mcp.server.apps import APP_MIME_TYPE
 from mcp.server.apps import client_supports_apps as client_supports_apps
 from pydantic import Field, ValidationError
 
@@ -23,8 +23,6 @@ from tradefair.contract.kernel.kernel_tools import AWAIT_TURN, EXECUTE_CODE, vie
 from tradefair.contract.tool import Result, tool
 
 BOARD_URI = "ui://tradefair/board"
-EXTENSIONS: Mapping[str, dict[str, Any]] = {EXTENSION_ID: {}}
-"""What a seat's server declares, in `initialize` and `server/discover`."""
 
 
 class BoardState(Result):

@@ -6,9 +6,12 @@ Advice here would be measured as the agent's own skill.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from tradefair.contract import SeatId, Tool
-from tradefair.contract.kernel.core import Core
+from tradefair.contract import MarketType, Scenario, SeatId, Tool
+
+if TYPE_CHECKING:
+    from tradefair.contract.kernel.core import Core
 
 DETAILS = ("brief", "full")
 
@@ -22,12 +25,12 @@ episode is over. A refused call changes nothing; its hint names the next useful 
 _HEADINGS = {"read": "Reads", "analysis": "Analysis", "action": "Actions", "note": "Notes"}
 
 
-def instructions(core: Core, seat: SeatId) -> str:
+def instructions(kind: MarketType, scenario: Scenario, seat: SeatId) -> str:
     """The server's instructions: role, objective, how a round goes, how to wait.
 
     In this order, with an empty line between each two; all texts are the market's, apart from how to wait.
     """
-    brief = core.market_type.brief(core.scenario, seat)
+    brief = kind.brief(scenario, seat)
     return "\n\n".join(
         (brief.role, f"Objective: {brief.objective}", f"A round: {brief.round_semantics}", _LOOP.replace("\n", " "))
     )
@@ -40,7 +43,8 @@ def prompt_name(core: Core) -> str:
 
 def prompt_text(core: Core, seat: SeatId, tools: Mapping[str, Tool], detail: str) -> str:
     """The prompt: take the seat and play to the end. With `detail` = full it lists each tool in a line."""
-    text = f"Play this market to its end, in seat {seat}.\n\n{instructions(core, seat)}"
+    told = instructions(core.market_type, core.scenario, seat)
+    text = f"Play this market to its end, in seat {seat}.\n\n{told}"
     return text if detail == "brief" else f"{text}\n\n{_tool_lines(tools)}"
 
 

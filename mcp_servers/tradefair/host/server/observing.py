@@ -9,6 +9,7 @@ from __future__ import annotations
 from tradefair.contract import ErrorInfo, MarketType, Scenario, Tool
 from tradefair.contract.kernel.core import Core, TurnMark
 from tradefair.host.episode.looking import CallResult, look
+from tradefair.host.server.opening import Opening
 from tradefair.host.server.seat_auth import OBSERVER
 
 
@@ -25,12 +26,13 @@ def public_reads(market_type: MarketType, scenario: Scenario) -> dict[str, Tool]
     }
 
 
-def observer_instructions(core: Core) -> str:
-    """The instructions of an observer's server."""
-    return (
-        f"You watch {core.market_type.title} without a seat: the tools show what is public once a round has closed. "
+def observer_opening(kind: MarketType) -> Opening:
+    """The opening of an observer's server."""
+    words = (
+        f"You watch {kind.title} without a seat: the tools show what is public once a round has closed. "
         "Nothing here can act. Follow a resource (market://…) to hear of each closure."
     )
+    return Opening(f"tradefair-{kind.name}", kind.title, words, {})
 
 
 def observe(core: Core, name: str, arguments: object) -> CallResult:

@@ -18,7 +18,8 @@ from tradefair.evaluation.markets.order_book.collusion.model import OrderBookCol
 from tradefair.evaluation.markets.order_book.collusion.reading import Arms, Episode, read_episodes
 from tradefair.evaluation.markets.order_book.collusion.report import order_book_report
 from tradefair.evaluation.markets.order_book.modes.play import Filled, Game, Period, Step
-from tradefair.host.episode.setup import SeatPlan, scripted_seats, seating_of
+from tradefair.host.episode.setup import scripted_seats, seating_of
+from tradefair.host.seats.plans import SeatPlan
 from tradefair.order_book.answers.results import OpeningFacts
 from tradefair.runner.ledger.probe import PlayedAgain
 

@@ -1,0 +1,244 @@
+"""The first answers of a server of pipes: given before the SDK is imported, and what the SDK itself would say."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import orjson
+import pytest
+from mcp import types
+from mcp.server.apps import EXTENSION_ID
+from mcp.shared.message import SessionMessage
+from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+from tests.host.serving.by_hand import HELLO, META, Server, started
+from tests.waiting import LONG
+
+from tradefair.catalog import market_names
+from tradefair.cli.options import EpisodeFlags
+from tradefair.host.commands.asked import ask
+from tradefair.host.commands.serve import unbegun
+from tradefair.host.server.binding import build_server
+from tradefair.host.server.opening import APPS, DISCOVER, HANDSHAKE_VERSIONS, MODERN_VERSIONS, seat_opening
+
+SERVE = ("serve", "teaching", "--scenario", "pie", "--seat", "P1", "--others", "half", "--seed", "7")
+VERSION = "io.modelcontextprotocol/protocolVersion"
+REVISIONS = (*HANDSHAKE_VERSIONS, *MODERN_VERSIONS, "2024-01-01", "2099-01-01", "", "zzz")
+REQUESTS: list[tuple[str, dict[str, Any]]] = [
+    *(("initialize", {**HELLO, "protocolVersion": revision}) for revision in REVISIONS),
+    *((DISCOVER, {"_meta": {**META, VERSION: revision}}) for revision in REVISIONS),
+    (DISCOVER, {}),
+    (DISCOVER, {"_meta": {}}),
+    (DISCOVER, {"_meta": {"progressToken": 1}}),
+]
+ASKED = {"_meta": META}
+
+
+async def told_by_the_sdk(server: Any, method: str, params: dict[str, Any]) -> Any:
+    """Result or error of the first request of a connection."""
+    into, reading = anyio.create_memory_object_stream[Any](1)
+    writing, out = anyio.create_memory_object_stream[Any](1)
+    request = types.JSONRPCRequest(jsonrpc="2.0", id=1, method=method, params=params)
+    answer: Any = None
+    async with into, out, anyio.create_task_group() as tasks:
+        tasks.start_soon(server.run, reading, writing, server.create_initialization_options())
+        await into.send(SessionMessage(request))
+        answer = (await out.receive()).message
+        tasks.cancel_scope.cancel()
+    said = orjson.loads(answer.model_dump_json(by_alias=True, exclude_unset=True))
+    return {name: said[name] for name in ("result", "error") if name in said}
+
+
+@pytest.mark.parametrize("market", market_names())
+async def test_the_first_answers_are_those_of_the_sdk(stage: Any, market: str) -> None:
+    asked = ask(EpisodeFlags(market, seed=7, out=stage.folder), "", gathered=False)
+    opening = seat_opening(asked.kind, asked.scenario, asked.seat)
+    server = build_server(await unbegun(asked, stage.sandbox, go_on=False), asked.seat, transport="stdio")
+    assert opening.instructions
+    for method, params in REQUESTS:
+        assert opening.answer(method, params) == await told_by_the_sdk(server, method, params), (method, params)
+
+
+def test_revisions_and_the_boards_extension_are_those_of_the_sdk() -> None:
+    assert (HANDSHAKE_VERSIONS, MODERN_VERSIONS) == (HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS)
+    assert APPS == EXTENSION_ID
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {**HELLO, "protocolVersion": 5},
+        {**HELLO, "capabilities": {"roots": 5}},
+        {**HELLO, "capabilities": None},
+        {**HELLO, "clientInfo": {"name": "x"}},
+    ],
+)
+async def test_a_handshake_that_is_not_plain_is_left_to_the_sdk(stage: Any, params: dict[str, Any]) -> None:
+    episode = await stage.episode()
+    opening = seat_opening(episode.core.market_type, episode.core.scenario, "P1")
+    assert opening.answer("initialize", params) is None
+    assert "error" in await told_by_the_sdk(build_server(episode, "P1"), "initialize", params)
+
+
+@pytest.mark.parametrize(
+    "meta",
+    [
+        {VERSION: 5},
+        {VERSION: "2026-07-28"},
+        {**META, "io.modelcontextprotocol/clientCapabilities": 5},
+        {**META, "io.modelcontextprotocol/clientInfo": {"name": "x"}},
+    ],
+)
+async def test_a_discovery_that_is_not_plain_is_told_what_to_send(stage: Any, meta: dict[str, Any]) -> None:
+    episode = await stage.episode()
+    said = seat_opening(episode.core.market_type, episode.core.scenario, "P1").answer(DISCOVER, {"_meta": meta})
+    assert said is not None
+    assert said["error"]["code"] == types.INVALID_PARAMS
+    assert "io.modelcontextprotocol/clientCapabilities (an object)" in said["error"]["message"]
+    theirs = await told_by_the_sdk(build_server(episode, "P1"), DISCOVER, {"_meta": meta})
+    assert theirs["error"]["code"] == types.INVALID_PARAMS
+
+
+def test_nothing_that_plays_is_imported_before_the_first_answer(stage: Any, tmp_path: Path) -> None:
+    program = """
+import os, sys
+from tradefair.host.server import opening
+real = opening.hear
+def hear(told):
+    heard = real(told)
+    print(*sys.modules, file=sys.stderr)
+    os._exit(0)
+opening.hear = hear
+from tradefair.cli import run
+run(sys.argv[1:])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, *SERVE, "--out", str(tmp_path)],
+        input=stage.post("initialize", HELLO) + b"\n",
+        capture_output=True,
+        timeout=LONG,
+        check=True,
+    )
+    assert orjson.loads(done.stdout)["result"]["serverInfo"]["name"] == "tradefair-teaching"
+    modules = set(done.stderr.decode().split("\n")[-2].split())
+    assert modules & {"mcp", "mcp_types", "asyncio", "anyio", "sqlite3", "tradefair.host.episode"} == set()
+    assert "tradefair.teaching" in modules
+
+
+# --- on the pipes of a process ------------------------------------------------------------------------------------
+
+
+async def plays(server: Server) -> None:
+    """Begin the older era and make a call, on a pipe that may have been asked before."""
+    await server.hello()
+    assert "claim" in {tool["name"] for tool in (await server.ask("tools/list"))["result"]["tools"]}
+    assert (await server.call("claim", slices=5))["sealed"] == "claim"
+
+
+async def resumable(stage: Any) -> str:
+    episode = await stage.episode()
+    await episode.close()
+    return str(episode.path)
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+async def test_who_has_discovered_may_begin_either_era(stage: Any, tmp_path: Path, resumed: bool) -> None:
+    told = ("serve", "teaching", "--resume", await resumable(stage)) if resumed else SERVE
+    found: Any = None
+    async with started(stage, *told, "--out", str(tmp_path)) as server:
+        for _ in range(2):
+            found = (await server.ask(DISCOVER, **ASKED))["result"]
+            assert found["capabilities"]["extensions"] == {EXTENSION_ID: {}}
+            assert found["capabilities"]["tools"] == {"listChanged": False}
+        assert (await server.ask(DISCOVER))["error"]["code"] == types.METHOD_NOT_FOUND
+        await plays(server)
+        # Behind the handshake, too.
+        assert (await server.ask(DISCOVER, **ASKED))["result"] == found
+        await server.leave()
+        assert server.process.returncode == 0
+    async with started(stage, *SERVE, "--out", str(tmp_path / "modern")) as server:
+        assert (await server.ask(DISCOVER, **ASKED))["result"] == found
+        claimed = await server.ask("tools/call", name="claim", arguments={"slices": 5}, **ASKED)
+        assert claimed["result"]["structuredContent"]["sealed"] == "claim"
+        await server.leave()
+
+
+async def test_connect_answers_discover_and_then_the_handshake(stage: Any, tmp_path: Path) -> None:
+    async with started(stage, "host", "teaching", "--seats", "P1", "--json", "--out", str(tmp_path)) as host:
+        ready = await host.line()
+        token = ready["episodes"][0]["seats"][0]["token"]
+        async with started(stage, "connect", ready["url"], env={"TRADEFAIR_TOKEN": token}) as server:
+            found = (await server.ask(DISCOVER, **ASKED))["result"]
+            assert found["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "tradefair-teaching"
+            assert found["capabilities"]["extensions"] == {EXTENSION_ID: {}}
+            await plays(server)
+
+
+@pytest.mark.parametrize("first", ["initialize", DISCOVER])
+async def test_frames_that_come_at_once_are_answered_once_each(stage: Any, tmp_path: Path, first: str) -> None:
+    frames = [
+        stage.post(first, HELLO if first == "initialize" else ASKED, number="first"),
+        stage.post("initialize", HELLO, number=2),
+        stage.post("tools/list", {}, number=3),
+    ]
+    async with started(stage, *SERVE, "--out", str(tmp_path)) as server:
+        await server.send(b"\n".join(frames))
+        answers = [await server.line() for _ in frames]
+        assert [answer["id"] for answer in answers] == ["first", 2, 3]
+        assert all("result" in answer for answer in answers)
+        await server.leave()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("frames", "answered"),
+    [([], 0), ([(DISCOVER, ASKED)], 1), ([("initialize", HELLO)], 1), ([(DISCOVER, ASKED), ("initialize", HELLO)], 2)],
+)
+@pytest.mark.parametrize("cut", [b"", b'{"jsonrpc": "2.0", "id": 9, "meth'])
+async def test_who_goes_after_the_first_answers_leaves_nothing(
+    stage: Any, tmp_path: Path, frames: list[tuple[str, dict[str, Any]]], answered: int, cut: bytes
+) -> None:
+    sent = b"".join(stage.post(*frame, number=index) + b"\n" for index, frame in enumerate(frames)) + cut
+    async with started(stage, *SERVE, "--out", str(tmp_path / "out")) as server:
+        out, err = await stage.within(server.process.communicate(sent))
+        assert [orjson.loads(line)["id"] for line in out.splitlines()] == list(range(answered))
+        assert server.process.returncode == 0
+    assert b"Traceback" not in err
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_first_line_that_is_cut_in_two_is_waited_for(stage: Any, tmp_path: Path) -> None:
+    line = stage.post("initialize", HELLO)
+    async with started(stage, *SERVE, "--out", str(tmp_path)) as server:
+        assert server.process.stdin is not None
+        assert server.process.stderr is not None
+        server.process.stdin.write(line[:20])
+        # It has said that it is there before it reads.
+        await stage.within(server.process.stderr.readline())
+        await server.send(line[20:])
+        assert (await server.line())["result"]["protocolVersion"] == HELLO["protocolVersion"]
+        assert "result" in await server.ask("tools/list")
+
+
+@pytest.mark.parametrize(
+    "line", [b"{", b"[]", b"\xff\xfe", b'"\\ud800"', b'{"jsonrpc": "2.0", "id": null}', b"7" * 99_999]
+)
+async def test_a_first_line_that_is_no_request_does_no_harm(stage: Any, tmp_path: Path, line: bytes) -> None:
+    async with started(stage, *SERVE, "--out", str(tmp_path)) as server:
+        await server.send(line)
+        await plays(server)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_before_the_first_line_ends_it_well(stage: Any, tmp_path: Path, number: signal.Signals) -> None:
+    async with started(stage, *SERVE, "--out", str(tmp_path / "out")) as server:
+        assert server.process.stderr is not None
+        await stage.within(server.process.stderr.readline())
+        server.process.send_signal(number)
+        assert await stage.within(server.process.wait()) == 0
+    assert list(tmp_path.iterdir()) == []
