@@ -6,22 +6,20 @@ tracing is off for every run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from tradefair.agents.model_calls import ModelReply
 from tradefair.agents.prompt import load_prompt
-from tradefair.agents.round_calls import Call
 from tradefair.contract import Brief
 from tradefair.contract.kernel.players import Limits
 from tradefair.frameworks.base import SeatConnection, SeatReport
-from tradefair.frameworks.chat_client import ChatClient, open_client
+from tradefair.frameworks.models.client import ChatClient
 from tradefair.frameworks.models.endpoint import ModelEndpoint
-from tradefair.frameworks.models.wire import read_arguments, resent_arguments
+from tradefair.frameworks.models.serving import open_client
+from tradefair.frameworks.models.wire import resent_arguments
 from tradefair.frameworks.seat_clock import open_bridge
 from tradefair.frameworks.seat_round import SeatRound
-from tradefair.frameworks.talk import ShownTool, play_talks, required, shown_tools
+from tradefair.frameworks.talk import ShownTool, model_reply, play_talks, required, shown_tools
 
 
 class OpenAIAgentsAgent:
@@ -40,8 +38,7 @@ class OpenAIAgentsAgent:
                 name=seat.seat,
                 instructions=load_prompt("react").system(brief),
                 model=sdk.OpenAIChatCompletionsModel(client.model, client.openai),
-                # The SDK fills counts that an endpoint does not send with 0; only the raw usage tells these apart.
-                model_settings=sdk.ModelSettings(preserve_raw_usage=True, extra_body=dict(client.fields) or None),
+                model_settings=sdk.ModelSettings(extra_body=dict(client.fields) or None),
                 tools=[_tool(sdk, tool) for tool in shown_tools(bridge)],
                 # Otherwise the SDK asks the model once more after the calls that ended the turn.
                 tool_use_behavior=_stop_when_finished(sdk),
@@ -121,25 +118,8 @@ class _Conversation:
         self._client.asks()
 
     async def _hears(self, context: Any, agent: Any, response: Any) -> None:
-        # `raw_usage` is what the endpoint wrote; the SDK's own counts are zeros where it wrote nothing.
-        usage: dict[str, Any] = response.raw_usage or {}
-        details: dict[str, Any] = usage.get("prompt_tokens_details") or {}
-        calls = [
-            Call(item.call_id, item.name, read_arguments(item.arguments))
-            for item in response.output
-            if item.type == "function_call"
-        ]
-        self._asking, self._acting = False, bool(calls)
-        reply = ModelReply(
-            text=_text(response.output),
-            calls=calls,
-            model=self._client.model,
-            input_tokens=usage.get("prompt_tokens"),
-            output_tokens=usage.get("completion_tokens"),
-            cached_input_tokens=details.get("cached_tokens"),
-            estimated=bool(usage.get("usage_estimated")),
-            latency_s=self._client.seconds,
-        )
+        reply = model_reply(self._client.heard, self._client.seconds)
+        self._asking, self._acting = False, bool(reply.calls)
         await self._turn.reply(reply)
 
     async def _not_found(self, problem: Any) -> str | None:
@@ -185,9 +165,3 @@ def _resent(data: Any) -> Any:
 def _refusal(refused: Any) -> str:
     """A refusal is a reply without a call; the runner would raise it."""
     return refused.error.refusal
-
-
-def _text(output: Sequence[Any]) -> str:
-    # Other items are calls and reasoning; only messages hold words.
-    parts = [part for item in output if item.type == "message" for part in item.content]
-    return "".join(part.text if part.type == "output_text" else part.refusal for part in parts)

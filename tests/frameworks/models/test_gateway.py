@@ -158,9 +158,9 @@ _DEEP = '{"choices":' + "[" * 500 + "]" * 500 + ', "gone": 1}'
 @pytest.mark.parametrize(
     ("page", "stated", "status", "said"),
     [
-        ("<html>gone</html>", 200, 502, "no chat completion.*gone"),
-        ("<html>gone</html>", 503, 503, "status 503.*gone"),
-        (_DEEP, 200, 502, "no chat completion"),
+        ("<html>gone</html>", 200, 422, "not understood: the body is .*gone"),
+        ("<html>gone</html>", 503, 503, "gone"),
+        (_DEEP, 200, 422, "not understood: choices.0. is"),
     ],
     ids=["page", "error page", "nested"],
 )

@@ -13,9 +13,11 @@ from pydantic import JsonValue
 from tradefair.contract import Policy, ScenarioError
 from tradefair.contract.errors import needs_extra
 from tradefair.contract.policy import parse_policy
+from tradefair.frameworks.models.access import endpoint_url
 from tradefair.frameworks.models.local.weights import label_of
 
 if TYPE_CHECKING:
+    from tradefair.frameworks.models.dialect import Api, Dialect, Note
     from tradefair.frameworks.models.prompts import Prompts
 
 MAX_REPLY = 1_024
@@ -36,7 +38,9 @@ class ModelEndpoint:
     policy's parameters, or further fields of each request (`temperature`). A policy is attached by the runner, which
     knows the market: frameworks do not. `api_key` is set for gateways of this process only; every other key comes from
     the environment. `timeout_s` is how long a client waits for a reply before it asks again. `prompts` is told of each
-    request and its answer. `max_reply` bounds the tokens of a reply, in each request of a chat model.
+    request and its answer, `note` of what is learnt of the endpoint. `max_reply` bounds the tokens of a reply, in each
+    request of a chat model. `api` is the one that is asked (a gateway's needs no learning); `named` are the fields that
+    a person named.
     """
 
     kind: Literal["openai", "local", "policy", "replay", "langchain"]
@@ -47,8 +51,18 @@ class ModelEndpoint:
     policy: Policy | None = field(default=None, repr=False, compare=False)
     api_key: str | None = field(default=None, repr=False, compare=False)
     prompts: Prompts | None = field(default=None, repr=False, compare=False)
+    note: Note | None = field(default=None, repr=False, compare=False)
     timeout_s: float = 120.0
     max_reply: int | None = None
+    api: Api = "auto"
+    named: frozenset[str] = frozenset()
+
+    @property
+    def dialect(self) -> Dialect:
+        """How the model is spoken to: what one seat has learnt, all others know."""
+        from tradefair.frameworks.models.dialect import dialect_of
+
+        return dialect_of(endpoint_url(self.base_url), self.label, self.api, self.named)
 
     def with_policy(self, policy: Policy) -> ModelEndpoint:
         """The same endpoint with the live policy of one seat and episode.
