@@ -225,7 +225,7 @@ def chunks(body: Json, *, include_usage: bool) -> Iterator[bytes]:
     # Text and calls may both follow; a null content tells clients that no text comes.
     yield event({"role": "assistant", "content": None if message.get("content") is None else ""})
     for name in ("content", "refusal"):
-        for piece in _pieces(message.get(name)):
+        for piece in pieces(message.get(name)):
             yield event({name: piece})
     for index, call in enumerate(cast("Sequence[Json]", message.get("tool_calls") or ())):
         for delta in _call_deltas(index, call):
@@ -243,11 +243,12 @@ def _call_deltas(index: int, call: Json) -> Iterator[Json]:
     opening = {"name": function.get("name"), "arguments": ""}
     yield {"index": index, "id": call.get("id"), "type": "function", "function": opening}
     # Id and name once, in the opening; further pieces are joined by the call's index.
-    for piece in _pieces(function.get("arguments")):
+    for piece in pieces(function.get("arguments")):
         yield {"index": index, "function": {"arguments": piece}}
 
 
-def _pieces(text: object) -> Iterator[str]:
+def pieces(text: object) -> Iterator[str]:
+    """A text as the pieces of a stream; what is no text has none."""
     if isinstance(text, str):
         for start in range(0, len(text), _PIECE):
             yield text[start : start + _PIECE]
