@@ -67,7 +67,7 @@ class _Conversation:
         # Whether the last reply made calls: after one without, the SDK would go on by itself, and a nudge is ours to
         # send.
         self._acting = True
-        # Tells a failure of the provider from one of the reply: both reach us as exceptions of the run.
+        # Tells a reply that nobody heard from one that the SDK could not act on.
         self._asking = False
         # Tracing would send the run to the SDK's maker; an unknown tool must not end the run but be answered by us.
         self._config = sdk.RunConfig(
@@ -102,17 +102,21 @@ class _Conversation:
             # What a call raised comes first: the SDK wraps it as an error of the tool.
             if self._turn.failure is not None:
                 raise self._turn.failure from error
-            # A reply that the SDK cannot use is the model's; everything raised while it was asked is the provider's.
-            if self._asking or not isinstance(error, self._sdk.ModelBehaviorError):
+            # A reply that the SDK cannot use is the model's; everything else is the provider's.
+            if not isinstance(error, self._sdk.ModelBehaviorError):
                 raise self._client.failure(error) from error
-            self._turn.give_up("framework_error")
+            if not self._asking:
+                self._turn.give_up("framework_error")
+                return
+            # Refused before anybody heard it, as one that was cut before its first word.
+            await self._hears(None, None, None)
             return
         self._items = result.to_input_list()
 
     async def _asks(self, context: Any, agent: Any, system: str | None, items: list[Any]) -> None:
+        # The items before this request: `result` is not reached where a run is left in its middle.
+        self._items = list(items)
         if self._turn.finished or not self._acting:
-            # The items before this request; `result` is not reached on this way out.
-            self._items = list(items)
             raise _Enough
         self._asking = True
         self._client.asks()
@@ -153,11 +157,15 @@ def _stop_when_finished(sdk: Any) -> Any:
 
 
 def _resent(data: Any) -> Any:
-    """The history with malformed arguments as JSON: some endpoints parse it, and would refuse the whole request."""
+    """The history as every endpoint takes it: some parse arguments, and refuse a message without words or calls.
+
+    A refusal's words stand there once more as the text that `_refusal` gives.
+    """
     items: list[dict[str, Any]] = data.model_data.input
     data.model_data.input = [
         {**item, "arguments": resent_arguments(item["arguments"])} if item.get("type") == "function_call" else item
         for item in items
+        if not (item.get("type") == "message" and [part["type"] for part in item["content"]] == ["refusal"])
     ]
     return data.model_data
 

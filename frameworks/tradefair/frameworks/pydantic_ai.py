@@ -54,8 +54,6 @@ class _Conversation:
         self._agent = agent
         self._client = client
         self._turn = turn
-        # Tells the provider's failures from those about a reply, as in openai_agents.py.
-        self._asking = False
         self._messages: list[Any] = []
 
     async def say(self, words: str) -> None:
@@ -66,7 +64,7 @@ class _Conversation:
         except Exception as error:
             if self._turn.failure is not None:
                 raise self._turn.failure from error
-            if self._asking or not isinstance(error, self._ai.UnexpectedModelBehavior):
+            if not isinstance(error, self._ai.UnexpectedModelBehavior):
                 raise self._client.failure(error) from error
             self._turn.give_up("framework_error")
 
@@ -82,13 +80,16 @@ class _Conversation:
             # Node by node, so that the reply is known before its tools run.
             while self._ai.Agent.is_model_request_node(node):
                 self._client.asks()
-                self._asking = True
-                node = await run.next(node)
-                self._asking = False
+                heard = True
+                try:
+                    node = await run.next(node)
+                except self._ai.UnexpectedModelBehavior:
+                    # The package has no use for the reply, as for one that was stopped before its first word.
+                    heard = False
                 reply = model_reply(self._client.heard, self._client.seconds)
                 await self._turn.reply(reply)
                 # The run is left here: what is said after a reply without a call is ours to decide.
-                if not reply.calls:
+                if not (reply.calls and heard):
                     break
                 node = await run.next(node)
                 # Calls that pydantic-ai refused itself never reach a tool of ours; they are made here, for the trace.

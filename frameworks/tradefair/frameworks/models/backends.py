@@ -118,7 +118,12 @@ class UpstreamBackend:
         # Ten seconds to connect, since an address that is wrong should show early; the reply itself may take minutes.
         patience = httpx2.Timeout(timeout_s, connect=10.0)
         self._door = Door(
-            self._key, endpoint.dialect, outside=not is_loopback(url), note=endpoint.note, timeout=patience
+            self._key,
+            endpoint.dialect,
+            outside=not is_loopback(url),
+            note=endpoint.note,
+            thoughts=True,
+            timeout=patience,
         )
 
     async def answer(self, request: ChatRequest, asked: Canonical, occurrence: int) -> Answer:

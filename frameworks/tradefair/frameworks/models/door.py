@@ -20,7 +20,15 @@ from openai import DefaultAsyncHttpxClient
 from tradefair.frameworks.models.access import certificates
 from tradefair.frameworks.models.dialect import CHAT, RESPONSES, Dialect, Note, read_refusal
 from tradefair.frameworks.models.prompts import Prompts
-from tradefair.frameworks.models.reply import REPLY_LIMIT, Completion, Failed, NotUnderstood, completion, parse
+from tradefair.frameworks.models.reply import (
+    REPLY_LIMIT,
+    Completion,
+    Failed,
+    NotUnderstood,
+    completion,
+    parse,
+    without_thoughts,
+)
 from tradefair.frameworks.models.responses import from_responses, output_to_keep
 from tradefair.frameworks.models.wire import PASSED_ON, Answer, Json, error_answer
 from tradefair.tracestore.redaction import redacted
@@ -68,9 +76,13 @@ class Door(DefaultAsyncHttpxClient):
         prompts: Prompts | None = None,
         note: Note | None = None,
         gate: Gate | None = None,
+        thoughts: bool = False,
         **options: Any,
     ) -> None:
-        """`outside`: whether the endpoint is beyond this machine, where proxies and certificates are the world's."""
+        """`outside`: whether the endpoint is beyond this machine, where proxies and certificates are the world's.
+
+        `thoughts`: whether the client gets a model's; frameworks would send them back, each in its own way.
+        """
         trusted = certificates(from_environment=outside)
         super().__init__(trust_env=outside, verify=trusted, follow_redirects=False, **options)
         self.heard: Json | None = None
@@ -79,6 +91,7 @@ class Door(DefaultAsyncHttpxClient):
         self._prompts = prompts
         self._note = note
         self._gate = gate
+        self._thoughts = thoughts
         # The output of replies with thoughts, by the id of their first call.
         self._kept: dict[str, Sequence[Json]] = {}
 
@@ -112,32 +125,35 @@ class Door(DefaultAsyncHttpxClient):
             self._prompts.heard(
                 asked, {"status": answer.status, "body": answer.body} | ({"wire": wire} if wire else {})
             )
+        if answer.ok and not self._thoughts:
+            answer = replace(answer, body=without_thoughts(answer.body))
         return _response(answer, request)
 
     async def _ask(self, request: Request, asked: Json, **options: Any) -> tuple[_Received, Json]:
         """The endpoint's answer once nothing more can be learnt from its refusals, and what it was sent."""
         dialect = self._dialect
-        while True:
-            known = len(dialect.learnt)
-            words = dialect.words(asked, dialect.api, self._kept)
-            received = await self._exchange(_in_words(request, words, dialect.api), **options)
+        known = len(dialect.learnt)
+        sent, received = await self._say(request, asked, dialect.api, **options)
+        while received.status >= 400:
+            why, found = read_refusal(received.content), None
             # Another seat may have learnt something meanwhile.
-            if received.status < 400 or len(dialect.learnt) != known:
-                if received.status < 400:
-                    return received, words or asked
-                continue
-            why = read_refusal(received.content)
-            said, tried = dialect.learn(received.status, why, words or asked), None
-            if said is None and received.status in (404, 405) and dialect.may_move and not why.of_model:
-                words = dialect.words(asked, "responses", {})
-                tried = await self._exchange(_in_words(request, words, "responses"), **options)
-                said = dialect.move(why) if tried.status not in (404, 405) else None
-            if said is None:
-                return received, words or asked
-            if self._note is not None:
-                await self._note(dialect.note(said))
-            if tried is not None and tried.status < 400:
-                return tried, words or asked
+            if len(dialect.learnt) == known:
+                said = dialect.learn(received.status, why, sent)
+                if said is None and received.status in (404, 405) and dialect.may_move and not why.of_model:
+                    found = await self._say(request, asked, "responses", **options)
+                    said = dialect.move(why) if found[1].status not in (404, 405) else None
+                if said is None:
+                    break
+                if self._note is not None:
+                    await self._note(dialect.note(said))
+            known = len(dialect.learnt)
+            sent, received = found or await self._say(request, asked, dialect.api, **options)
+        return received, sent
+
+    async def _say(self, request: Request, asked: Json, api: str, **options: Any) -> tuple[Json, _Received]:
+        """What is sent in the words of an API, and what comes back."""
+        words = self._dialect.words(asked, api, self._kept)
+        return words or asked, await self._exchange(_in_words(request, words, api), **options)
 
     async def _exchange(self, request: Request, **options: Any) -> _Received:
         """One request and the whole of its answer, within the time that a client waits for it."""

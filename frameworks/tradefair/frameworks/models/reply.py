@@ -206,7 +206,7 @@ class _Reader:
         except (ValueError, RecursionError):
             # No JSON: a malformed call, whose text is shown as it is.
             inner = None
-        if isinstance(inner, str) and read_arguments(inner):
+        if isinstance(inner, str) and read_arguments(inner) is not None:
             return self.mend(field, whole(inner))
         if isinstance(inner, dict):
             return self.mend(field, whole(json.dumps(inner, ensure_ascii=False)))
@@ -258,6 +258,13 @@ def text_of(body: Json) -> str:
     """The words of a clean reply; those of a refusal, since the content is null then."""
     message: Json = body["choices"][0]["message"]
     return message["content"] or message.get("refusal") or ""
+
+
+def without_thoughts(body: Json) -> Json:
+    """A clean reply without the thoughts of its model."""
+    (choice,) = body["choices"]
+    message = {name: value for name, value in choice["message"].items() if name != "reasoning_content"}
+    return {**body, "choices": [{**choice, "message": message}]}
 
 
 def reason_of(body: Json) -> str | None:
