@@ -19,7 +19,6 @@ from tradefair.frameworks.models.reply import (
     NotUnderstood,
     calls_in,
     completion,
-    holds_a_call,
     parse,
     text_of,
     usage_of,
@@ -229,17 +228,3 @@ def test_parts_are_joined_and_thoughts_stand_beside_the_words() -> None:
     parts = [{"type": "text", "text": "<think>Hm.</think>Wel"}, {"type": "image"}, {"type": "text", "text": "l."}]
     clean = read(plain_reply("tiny", {"role": "assistant", "content": parts})).body
     assert (text_of(clean), clean["choices"][0]["message"]["reasoning_content"]) == ("Well.", "Hm.")
-
-
-@pytest.mark.parametrize(
-    ("text", "is_call"),
-    [
-        ('<tool_call>{"name": "look"}</tool_call>', True),
-        ('[TOOL_CALLS][{"name": "look"}]', True),
-        ('{"name": "look", "arguments": {}}', True),
-        ("I call look.", False),
-        ('{"plan": []}', False),
-    ],
-)
-def test_a_call_that_is_written_as_text_is_known_by_its_marks(text: str, is_call: bool) -> None:
-    assert holds_a_call(text) is is_call

@@ -6,7 +6,7 @@ One `Dialect` per endpoint and model, shared by all seats and episodes of this p
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
@@ -14,7 +14,6 @@ import orjson
 
 from tradefair.cli.terminal import say
 from tradefair.contract.text import clean_line
-from tradefair.frameworks.models.responses import to_responses
 from tradefair.frameworks.models.wire import Json
 
 Api: TypeAlias = Literal["auto", "chat", "responses", "gateway"]
@@ -95,8 +94,8 @@ class Dialect:
         self._folds = False
         self._refused_chat = ""
 
-    def words(self, asked: Json, api: str, kept: Mapping[str, Sequence[Json]]) -> Json | None:
-        """The request in the words of an API; None where the one that was made is in them. `kept`: `to_responses`."""
+    def words(self, asked: Json, api: str) -> Json | None:
+        """The chat completion that the endpoint takes, for an API; None where it is the one that was made."""
         if not self.learnt and api == "chat":
             return None
         said = {name: value for name, value in asked.items() if name not in self.left_out}
@@ -106,10 +105,7 @@ class Dialect:
         if bound and bound not in self._named and (self._bound or api == "responses"):
             # Who says `max_completion_tokens` has thought of thoughts.
             said[self._bound or bound] = said.pop(bound) + (THOUGHTS if bound == "max_tokens" else 0)
-        if api == "chat":
-            return said
-        request = to_responses(said, kept if self.carries else {})
-        return {name: value for name, value in request.items() if name not in self.left_out}
+        return said
 
     @property
     def may_move(self) -> bool:

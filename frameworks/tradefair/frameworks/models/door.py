@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, cast
 
 import orjson
 from httpx2 import URL, ReadTimeout, Request, Response
@@ -29,15 +29,13 @@ from tradefair.frameworks.models.reply import (
     parse,
     without_thoughts,
 )
-from tradefair.frameworks.models.responses import from_responses, output_to_keep
+from tradefair.frameworks.models.responses import from_responses, output_to_keep, to_responses
 from tradefair.frameworks.models.wire import PASSED_ON, Answer, Json, error_answer
 from tradefair.tracestore.redaction import redacted
 
 NOT_UNDERSTOOD = "not_understood"
 """The code of an error that says what cannot be read in a reply."""
 
-Gate: TypeAlias = Callable[[], Answer | None]
-"""Asked before each request: the answer that is given instead, if any."""
 
 # Asked for, and so the only form in which bytes are unpacked.
 _PACKED = {"gzip": 31, "x-gzip": 31, "deflate": 47}
@@ -64,7 +62,7 @@ class Door(DefaultAsyncHttpxClient):
     """Asks one endpoint for one seat. Follows no redirect: no other address is handed the key.
 
     `prompts` is told of each question and answer in the form of a chat completion, `note` of what is learnt and of
-    replies that cannot be read; `gate` may refuse a request before it is made.
+    replies that cannot be read.
     """
 
     def __init__(
@@ -75,7 +73,6 @@ class Door(DefaultAsyncHttpxClient):
         outside: bool,
         prompts: Prompts | None = None,
         note: Note | None = None,
-        gate: Gate | None = None,
         thoughts: bool = False,
         **options: Any,
     ) -> None:
@@ -90,7 +87,6 @@ class Door(DefaultAsyncHttpxClient):
         self._dialect = dialect
         self._prompts = prompts
         self._note = note
-        self._gate = gate
         self._thoughts = thoughts
         # The output of replies with thoughts, by the id of their first call.
         self._kept: dict[str, Sequence[Json]] = {}
@@ -103,9 +99,6 @@ class Door(DefaultAsyncHttpxClient):
         if asked is None:
             received = await self._exchange(request, **options)
             return Response(received.status, headers=received.headers, content=received.content, request=request)
-        refused = self._gate() if self._gate else None
-        if refused is not None:
-            return _response(refused, request)
         wire: Json = {}
         try:
             received, sent = await self._ask(request, asked, **options)
@@ -152,7 +145,10 @@ class Door(DefaultAsyncHttpxClient):
 
     async def _say(self, request: Request, asked: Json, api: str, **options: Any) -> tuple[Json, _Received]:
         """What is sent in the words of an API, and what comes back."""
-        words = self._dialect.words(asked, api, self._kept)
+        words = self._dialect.words(asked, api)
+        if words is not None and api == "responses":
+            said = to_responses(words, self._kept if self._dialect.carries else {})
+            words = {name: value for name, value in said.items() if name not in self._dialect.left_out}
         return words or asked, await self._exchange(_in_words(request, words, api), **options)
 
     async def _exchange(self, request: Request, **options: Any) -> _Received:

@@ -28,7 +28,6 @@ _THOUGHT = re.compile(r"\s*<think>(.*?)</think>\s*", re.DOTALL)
 _HALVES = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F]"
 )
-_WRITTEN_CALL = re.compile(r'<tool_call>|<function=|\[TOOL_CALLS\]|<\|python_tag\|>|^\s*\{\s*"name"\s*:\s*"\w+"')
 
 
 class NotUnderstood(Exception):
@@ -280,11 +279,6 @@ def usage_of(body: Json) -> Usage:
     stated = _Reader(()).usage(body.get("usage")) or {}
     cached = stated.get("prompt_tokens_details", {}).get("cached_tokens")
     return Usage(stated.get("prompt_tokens"), cached, stated.get("completion_tokens"), "usage_estimated" in stated)
-
-
-def holds_a_call(text: str) -> bool:
-    """Whether words look like a call that the server did not read as one."""
-    return _WRITTEN_CALL.search(text[:10_000]) is not None
 
 
 def whole(text: str) -> str:
