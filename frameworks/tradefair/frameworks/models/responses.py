@@ -162,8 +162,8 @@ def chat_request(body: Json) -> Json:
     return {**request, "messages": _messages(body)}
 
 
-def responses_reply(completion: Json, asked: Json) -> Json:
-    """A chat completion as the reply to the Responses request `asked`; ids are made of the completion's own."""
+def responses_reply(completion: Json) -> Json:
+    """A chat completion as a Responses reply, without the request's fields in it; ids are made of the completion's."""
     choice: Json = (_objects(completion.get("choices")) or [{}])[0]
     message, name = _object(choice.get("message")), completion.get("id")
     why = {"length": "max_output_tokens", "content_filter": "content_filter"}.get(str(choice.get("finish_reason")))
@@ -189,9 +189,10 @@ def responses_reply(completion: Json, asked: Json) -> Json:
         "incomplete_details": {"reason": why} if why else None,
         "model": completion.get("model"),
         "output": output,
-        "parallel_tool_calls": asked.get("parallel_tool_calls") is not False,
-        "tool_choice": asked.get("tool_choice") or "auto",
-        "tools": asked.get("tools") or [],
+        # Clients know what they asked; the API wants fields of these names.
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
         "usage": _counted(completion.get("usage")),
     }
 
