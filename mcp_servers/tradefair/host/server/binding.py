@@ -252,7 +252,9 @@ class _Desk:
         """List the reads that need no arguments."""
         _only_page(params)
         resources = [
-            types.Resource(uri=uri, name=tool.name, title=tool.title, description=tool.description, mime_type=_JSON)
+            types.Resource(
+                uri=uri, name=mirror.name_of(uri), title=tool.title, description=tool.description, mime_type=_JSON
+            )
             for tool in self._mirrored.values()
             if (uri := mirror.plain_uri(tool))
         ]
@@ -266,7 +268,11 @@ class _Desk:
         _only_page(params)
         templates = [
             types.ResourceTemplate(
-                uri_template=uri, name=tool.name, title=tool.title, description=tool.description, mime_type=_JSON
+                uri_template=uri,
+                name=mirror.name_of(uri),
+                title=tool.title,
+                description=tool.description,
+                mime_type=_JSON,
             )
             for tool in self._mirrored.values()
             if (uri := mirror.template_uri(tool))
