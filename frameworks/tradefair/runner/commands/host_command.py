@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tradefair.runner.tasks.serving import EnvExtension
 
 _RARE = """
-    data wait slim-tools label
+    data wait slim-tools refusals label
     per-address proxy body-limit auth issuer resource invite store
     until-over linger observers control-token-env control-token-file max-episodes
     max-seats ttl idle rate burst call-budget byte-budget episode-bytes keep-free drain

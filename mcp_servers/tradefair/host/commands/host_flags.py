@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tradefair.contract.bounds import MAX_WAIT_S
+from tradefair.contract.bounds import MAX_WAIT_S, Refusals
 from tradefair.contract.errors import ScenarioError, SeatError
 from tradefair.host.clients.client_config import CONTROL_TOKEN_VARIABLE, read_token
 from tradefair.host.server.bounds import EPISODE_BYTES, KEEP_FREE, MAX_BYTES, MAX_SEATS, PER_ADDRESS
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tradefair.host.doors.oauth import Issuer
     from tradefair.host.doors.places import Bounds
     from tradefair.host.server.quotas import Quotas
+    from tradefair.host.server.wire import Manner
 
 # A token of random letters and digits of this length cannot be guessed; a word can.
 _MIN_CONTROL_TOKEN_CHARS = 20
@@ -37,6 +38,16 @@ class SeatFlags:
         typer.Option(min=0, max=MAX_WAIT_S, help="Seconds of an await_turn that names none; default: the scenario's."),
     ] = None
     slim: Annotated[bool, typer.Option("--slim-tools", help="List tools without their output schemas.")] = False
+    refusals: Annotated[
+        Refusals, typer.Option(help="A refusal is an error, or a result: for clients that show their model no errors.")
+    ] = "error"
+
+    @property
+    def manner(self) -> Manner:
+        """How the clients are served."""
+        from tradefair.host.server.wire import Manner
+
+        return Manner(self.slim, self.refusals)
 
 
 @dataclass(frozen=True)

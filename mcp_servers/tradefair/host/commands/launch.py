@@ -197,7 +197,7 @@ def _host(
         sandbox=sandbox,
         logs=logs,
         wait_s=hosting.wait,
-        slim=hosting.slim,
+        manner=hosting.manner,
         issuer=issuer,
     )
 

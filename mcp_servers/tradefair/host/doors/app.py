@@ -133,11 +133,11 @@ class SeatApp:
                 gate = host.gate(episode_id, grant_id, observer=True)
                 # A gate for each observer's token: observers are strangers to each other, and none may use up another's
                 # calls.
-                server = build_observer_server(episode, transport="http", gate=gate, slim=host.slim_for(episode_id))
+                server = build_observer_server(episode, transport="http", gate=gate, manner=host.manner_for(episode_id))
             else:
                 # The seat's gate is shared by all its tokens, or a seat could multiply its quotas by tokens.
-                gate, slim = host.gate(episode_id, seat), host.slim_for(episode_id)
-                server = build_server(episode, seat, transport="http", gate=gate, slim=slim)
+                gate, manner = host.gate(episode_id, seat), host.manner_for(episode_id)
+                server = build_server(episode, seat, transport="http", gate=gate, manner=manner)
             door = host.doors.put(grant_id, Door(server, self._security, host.body_limit, host.quotas))
             # Started before it is used: `run` has to open the SDK's session manager first.
             await host.tasks.start(door.run)
