@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _RARE = """
     data wait slim-tools refusals label
-    per-address proxy body-limit auth issuer resource invite store
+    allow-origin per-address proxy body-limit auth issuer resource invite store
     until-over linger observers control-token-env control-token-file max-episodes
     max-seats ttl idle rate burst call-budget byte-budget episode-bytes keep-free drain
     salt-file log-format log-level

@@ -77,6 +77,12 @@ class HostFlags(SeatFlags):
     port: Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen on; 0 takes a free one.")] = 0
     remote: Annotated[bool, typer.Option("--allow-remote", help="Listen on an address that others can reach.")] = False
     names: Annotated[list[str] | None, typer.Option("--name", help="Further host name that clients may use.")] = None
+    pages: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-origin", metavar="URL", help="Web page whose scripts may open seats: https://app.example"
+        ),
+    ] = None
     per_address: Annotated[
         int, typer.Option(min=1, help="Connections from one address other than this machine's and those of `proxy`.")
     ] = PER_ADDRESS
@@ -187,6 +193,13 @@ class HostFlags(SeatFlags):
         from tradefair.host.doors.oauth import Issuer
 
         return Issuer(self.issuer, self.resource)
+
+    @property
+    def origins(self) -> list[str]:
+        """From which pages browsers may come. Raises ScenarioError for what is no origin."""
+        from tradefair.host.doors.listening import check_origin
+
+        return list(map(check_origin, self.pages or ()))
 
     @property
     def bounds(self) -> Bounds:
