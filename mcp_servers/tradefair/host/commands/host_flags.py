@@ -31,7 +31,11 @@ _USUAL_OF_TASKS = {"most": 256, "idle": 600, "linger": 600, "rate": 0, "control"
 
 @dataclass(frozen=True)
 class SeatFlags:
-    """What the clients of seats get."""
+    """What the clients of seats get.
+
+    `refusals` of "result" come without `isError`, for clients that keep errors from their models. Lists of tools then
+    have no output schemas, as with `slim`: a refusal fits none of them.
+    """
 
     wait: Annotated[
         float | None,
@@ -65,7 +69,8 @@ class HostFlags(SeatFlags):
     """Addresses, tokens and quotas of a host.
 
     `control` is None without a control plane. `ttl`, `idle`, `rate`, `budget`, `byte_budget` and `episode_bytes` of 0
-    set no limit. `store` is the address of a shared store for the traces; None keeps them in files.
+    set no limit. `store` is the address of a shared store for the traces; None keeps them in files. `pages` are URLs of
+    scheme, host and port alone, as the origins of browsers are.
     """
 
     seats: Annotated[str, typer.Option(help="Seats to invite: B1,S1, or all; default: the scenario's agents.")] = ""

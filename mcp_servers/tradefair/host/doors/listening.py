@@ -224,7 +224,10 @@ class _Uvicorn(uvicorn.Server):
 
 
 def security_settings(names: Iterable[str], origins: Iterable[str] = ()) -> TransportSecuritySettings:
-    """Which Host headers are answered, and from which origins a browser may come: our own names, and `origins`."""
+    """Which Host headers are answered, and from which origins a browser may come: our own names, and `origins`.
+
+    An origin is compared whole, with its scheme and port; a request without one comes from no browser's script.
+    """
     # A browser sends an Origin with requests of scripts.
     hosts = list(names)
     own = [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
