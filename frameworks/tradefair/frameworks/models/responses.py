@@ -32,7 +32,7 @@ _TYPED = ("tool_choice", "response_format")
 # What only a provider that stores conversations can know.
 _STORED = ("previous_response_id", "conversation", "background", "prompt", "context_management")
 # How a Responses request travels and is kept; a chat completion has no such field, or needs none.
-_LEFT_OUT = frozenset({"input", "instructions", "include", "store", "truncation", "stream_options", "client_metadata"})
+_LEFT_OUT = {"input", "instructions", "include", "store", "truncation", "stream_options", "client_metadata", *_STORED}
 # Tools that a provider runs by itself: command line agents offer them unasked, and no model here can have them.
 _HOSTED = ("web_search", "file_search", "code_interpreter", "image_generation")
 _READ = ("message", "function_call", "function_call_output", "reasoning")
@@ -67,18 +67,11 @@ def from_responses(body: Json) -> Json:
 
     A body that failed, or that is no reply, comes back as it is. Thoughts in words become `reasoning_content`.
     """
-    output, items = body.get("output"), _objects(body.get("output"))
-    failed = body.get("error") is not None or body.get("status") in ("failed", "cancelled")
-    if failed or not isinstance(output, list) or len(items) < len(cast("list[Any]", output)):
+    items = _objects(body.get("output"))
+    if body.get("error") is not None or body.get("status") in ("failed", "cancelled") or body.get("output") != items:
         return body
     calls = [function_call(*_called(item)) for item in items if "name" in item]
-    said = [part for item in items if item.get("type") == "message" for part in _parts(item.get("content"))]
-    thoughts = [
-        part
-        for item in items
-        if item.get("type") == "reasoning"
-        for part in (*_parts(item.get("summary")), *_parts(item.get("content")))
-    ]
+    said, thoughts = _held(items, "message", "content"), _held(items, "reasoning", "summary", "content")
     more = {"refusal": _joined(said, "refusal"), "reasoning_content": _joined(thoughts, "text", "\n\n")}
     message: Json = {"role": "assistant", "content": _joined(said, "text") or None}
     message |= {name: value for name, value in (more | {"tool_calls": calls}).items() if value}
@@ -113,12 +106,17 @@ def _items(message: Json, kept: Mapping[str, Sequence[Json]]) -> list[Json]:
     if role != "assistant":
         return [{"role": role, "content": _content(content, _seen_there)}]
     calls = [_call_item(call) for call in _objects(message.get("tool_calls"))]
-    own = kept.get(str(calls[0]["call_id"]), ()) if calls else ()
-    if own and [_called(item)[:2] for item in own if "name" in item] == [_called(call)[:2] for call in calls]:
-        written = iter(calls)
-        return [item | next(written) if "name" in item else item for item in own]
     words = _joined(_parts(content), "text") or message.get("refusal")
-    return [*([{"role": role, "content": words}] if words else ()), *calls]
+    return _own(calls, kept) or [*([{"role": role, "content": words}] if words else ()), *calls]
+
+
+def _own(calls: Sequence[Json], kept: Mapping[str, Sequence[Json]]) -> list[Json]:
+    """The output that a reply with exactly these calls had, with their arguments; [] where none is kept."""
+    own = kept.get(str(calls[0]["call_id"]), ()) if calls else ()
+    if [_called(item)[:2] for item in own if "name" in item] != [_called(call)[:2] for call in calls]:
+        return []
+    written = iter(calls)
+    return [item | next(written) if "name" in item else item for item in own]
 
 
 def _offer(tool: Json) -> Json:
@@ -147,23 +145,28 @@ def chat_request(body: Json) -> Json:
     Its `reasoning` items are left out: whoever asks a model over Responses remembers them (`output_to_keep`). Raises
     RequestError for what somebody would have to store, and for items and tools other than those of functions.
     """
-    for name in _STORED:
-        if body.get(name):
-            raise RequestError(f"{name} is not offered: nothing is stored here; send the whole conversation as input")
+    stored = next((name for name in _STORED if body.get(name)), None)
+    if stored is not None:
+        raise RequestError(f"{stored} is not offered: nothing is stored here; send the whole conversation as input")
     request: Json = {}
     for name, value in body.items():
-        if name in ("reasoning", "text"):
-            inside = {_FIELDS.get((name, inner)): said for inner, said in _object(value).items()}
-            request |= {known: _nested(said) for known, said in inside.items() if known and said is not None}
-        elif value is not None and name not in _LEFT_OUT and name not in _STORED:
-            request[_FIELDS.get((name, None), name)] = _nested(value) if name in _TYPED else value
-    if "tools" in request:
-        request["tools"] = _offered(request["tools"])
+        request |= _chat_fields(name, value)
     return {**request, "messages": _messages(body)}
 
 
-def responses_reply(completion: Json, asked: Json) -> Json:
-    """A chat completion as the reply to the Responses request `asked`; ids are made of the completion's own."""
+def _chat_fields(name: str, value: Any) -> Json:
+    if name in ("reasoning", "text"):
+        inside = {_FIELDS.get((name, inner)): said for inner, said in _object(value).items()}
+        return {known: _nested(said) for known, said in inside.items() if known and said is not None}
+    if value is None or name in _LEFT_OUT:
+        return {}
+    if name == "tools":
+        return {name: tools} if (tools := _offered(value)) else {}
+    return {_FIELDS.get((name, None), name): _nested(value) if name in _TYPED else value}
+
+
+def responses_reply(completion: Json) -> Json:
+    """A chat completion as a Responses reply, without the request's fields in it; ids are made of the completion's."""
     choice: Json = (_objects(completion.get("choices")) or [{}])[0]
     message, name = _object(choice.get("message")), completion.get("id")
     why = {"length": "max_output_tokens", "content_filter": "content_filter"}.get(str(choice.get("finish_reason")))
@@ -189,9 +192,10 @@ def responses_reply(completion: Json, asked: Json) -> Json:
         "incomplete_details": {"reason": why} if why else None,
         "model": completion.get("model"),
         "output": output,
-        "parallel_tool_calls": asked.get("parallel_tool_calls") is not False,
-        "tool_choice": asked.get("tool_choice") or "auto",
-        "tools": asked.get("tools") or [],
+        # Clients know what they asked; the API wants fields of these names.
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
         "usage": _counted(completion.get("usage")),
     }
 
@@ -236,15 +240,9 @@ def _inside(item: Json) -> Iterator[tuple[str, Json]]:
 
 def _messages(body: Json) -> list[Json]:
     """The messages that say what a Responses request says. Raises RequestError for items that no message can say."""
-    given: Any = body.get("input")
-    items = [{"role": "user", "content": given}] if isinstance(given, str) else given
-    if not isinstance(items, list):
-        raise RequestError("input: send a text or a list of items")
     messages: list[Json] = [{"role": "system", "content": body["instructions"]}] if body.get("instructions") else []
-    for index, item in enumerate(map(_object, cast("list[Any]", items))):
+    for item in _readable(body.get("input")):
         kind = item.get("type", "message")
-        if kind not in _READ or (kind == "message" and "role" not in item):
-            raise RequestError(f"input.{index}: an item of type {str(kind)[:50]!r} is not read; {', '.join(_READ)} are")
         if kind == "message":
             messages.append({"role": item["role"], "content": _content(item.get("content"), _seen_here)})
         elif kind == "function_call_output":
@@ -256,6 +254,17 @@ def _messages(body: Json) -> list[Json]:
                 messages.append({"role": "assistant", "content": None})
             messages[-1].setdefault("tool_calls", []).append(function_call(*_called(item)))
     return messages
+
+
+def _readable(given: Any) -> list[Json]:
+    items: Any = [{"role": "user", "content": given}] if isinstance(given, str) else given
+    if not isinstance(items, list):
+        raise RequestError("input: send a text or a list of items")
+    for index, item in enumerate(map(_object, cast("list[Any]", items))):
+        kind = item.get("type", "message")
+        if kind not in _READ or (kind == "message" and "role" not in item):
+            raise RequestError(f"input.{index}: an item of type {str(kind)[:50]!r} is not read; {', '.join(_READ)} are")
+    return cast("list[Json]", items)
 
 
 def _offered(tools: object) -> list[Json]:
@@ -320,6 +329,12 @@ def _seen_here(part: Json) -> Json:
 
 def _joined(parts: Sequence[Json], name: str, mark: str = "") -> str:
     return mark.join(part[name] for part in parts if isinstance(part.get(name), str))
+
+
+def _held(items: Sequence[Json], kind: str, *fields: str) -> list[Json]:
+    """The parts in these fields of all items of a kind."""
+    found = [item.get(field) for item in items if item.get("type") == kind for field in fields]
+    return [part for content in found for part in _parts(content)]
 
 
 def _parts(content: object) -> list[Json]:

@@ -111,14 +111,15 @@ class ChatRequest(BaseModel):
         return bool((self.stream_options or {}).get("include_usage"))
 
 
-def parse_request(body: bytes) -> ChatRequest:
-    """A request from its bytes. Raises RequestError, which names the field that is wrong."""
+def parse_request(body: bytes, read: Callable[[Json], Json] = dict) -> ChatRequest:
+    """A request from its bytes, which `read` says as a chat completion's. Raises RequestError: what is wrong, where."""
     try:
         raw: Any = orjson.loads(body)
         if not can_be_sent(raw):
             raise RequestError("the body is nested too deeply")
         # What is not an object goes in as it is, for pydantic's own message.
-        return ChatRequest.model_validate({**raw, "raw": raw} if isinstance(raw, dict) else raw)
+        said = read(cast("Json", raw)) if isinstance(raw, dict) else raw
+        return ChatRequest.model_validate({**said, "raw": said} if isinstance(raw, dict) else raw)
     except orjson.JSONDecodeError as error:
         raise RequestError(f"the body is not JSON: {error}") from None
     except ValidationError as error:

@@ -52,7 +52,7 @@ def gateway(
     port: Annotated[int, typer.Option(min=0, max=65_535, help="Port; default: a free one.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print base URL, model and key as one JSON object.")] = False,
 ) -> int:
-    """Serve an OpenAI-compatible endpoint until interrupted: chat completions with tools, streaming, recording.
+    """Serve an OpenAI-compatible endpoint until interrupted: chat completions and Responses, streamed, recorded.
 
     In front of a policy (--market), a real endpoint or a local model (--upstream), or a recording (--replay).
     A policy plays one seat of one episode: start the gateway anew for another one. Base URL and key are printed once,

@@ -38,6 +38,7 @@ async def play_seat(
     from mcp import Client
 
     from tradefair.host.server.binding import build_server
+    from tradefair.host.server.wire import SLIM
 
     brief = episode.core.market_type.brief(episode.core.scenario, seat)
     # Before the connection: a client from outside has its own, through the host.
@@ -54,7 +55,7 @@ async def play_seat(
     # Wrapped once for agent and gateway alike: notes of both pass here exactly once.
     note = with_costs(noted, agent.spec.model)
     # Slim: our own server makes its answers of the types that the client would check them against, at every call.
-    async with Client(build_server(episode, seat, slim=True)) as client:
+    async with Client(build_server(episode, seat, manner=SLIM)) as client:
         connection = SeatConnection(
             client,
             seat,

@@ -38,6 +38,7 @@ from tradefair.host.sandbox.running import Sandbox
 from tradefair.host.server.binding import build_server
 from tradefair.host.server.going_on import Game, find, turn_of
 from tradefair.host.server.pipes import leave_on_signals, open_pipes, typed_into
+from tradefair.host.server.wire import Manner
 from tradefair.tracestore import find_traces
 
 
@@ -86,7 +87,7 @@ async def run_serve(options: EpisodeFlags, seat: str, serving: ServeFlags) -> No
             if serving.wait is not None:
                 episode.wait_s = serving.wait
             leave_on_signals(close)
-            await _run_stdio(episode, served, slim=serving.slim)
+            await _run_stdio(episode, served, serving.manner)
         finally:
             await close()
 
@@ -135,12 +136,9 @@ async def unbegun(options: EpisodeFlags, seat: str, serving: ServeFlags, sandbox
     return Unbegun(core, begin)
 
 
-async def _run_stdio(episode: Playable, seat: SeatId, *, slim: bool = False) -> None:
-    """Serve one seat on standard input and output until the client goes; the caller closes the episode.
-
-    `slim`: tools are listed without output schemas.
-    """
-    server = build_server(episode, seat, transport="stdio", slim=slim)
+async def _run_stdio(episode: Playable, seat: SeatId, manner: Manner) -> None:
+    """Serve one seat on standard input and output until the client goes; the caller closes the episode."""
+    server = build_server(episode, seat, transport="stdio", manner=manner)
     async with open_pipes() as pipes:
         await server.run(pipes.reading, pipes.writing, server.create_initialization_options())
 
