@@ -38,8 +38,11 @@ from tradefair.agents.graphs.reflection import Reflection
 from tradefair.agents.rounds import RoundLimits
 from tradefair.agents.toolbox import as_tools
 from tradefair.contract import Brief, TurnView
-from tradefair.frameworks.chat_client import ChatClient
-from tradefair.frameworks.models.direct_chat import DirectChat
+from tradefair.frameworks.models.client import ChatClient
+from tradefair.frameworks.models.dialect import Dialect
+from tradefair.frameworks.models.door import Door
+from tradefair.frameworks.models.seat_chat import SeatChat
+from tradefair.frameworks.models.wire import Json, completion, function_call
 from tradefair.frameworks.openai_loop import CompletionsTalk
 from tradefair.frameworks.talk import TalkPlayer, shown_tools
 
@@ -196,8 +199,21 @@ class _Scripted(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=message)])
 
 
-class _OurScripted(_Scripted, DirectChat):
-    """The same as our own chat models are."""
+class _OurScripted:
+    """The same behind our own chat model, as a seat's model or policy is."""
+
+    def __init__(self, turns: int) -> None:
+        self.turns = turns
+        self.begun: list[float] = []
+        self.chat = SeatChat(self._ask, model="scripted")
+
+    async def _ask(self, request: Json) -> Json:
+        self.begun.append(time.process_time())
+        asked = len(self.begun)
+        if asked > self.turns:
+            return completion("scripted", asked, {"content": "done"}, "stop").body
+        call = function_call(f"call-{asked}", "look", json.dumps({"at": asked}))
+        return completion("scripted", asked, {"content": None, "tool_calls": [call]}, "tool_calls").body
 
 
 async def _graph(player: type[GraphPlayer], turns: int) -> None:
@@ -208,8 +224,8 @@ async def _graph(player: type[GraphPlayer], turns: int) -> None:
 
 async def _growth(turns: int) -> float:
     """How many times the cost of a turn at the beginning of a round that of one at its end is."""
-    model = _OurScripted(turns=turns)
-    await _over_mcp(model, turns)
+    model = _OurScripted(turns)
+    await _over_mcp(model.chat, turns)
     spent = [after - before for before, after in pairwise(model.begun)]
     span = min(_SPAN, turns // 4)
     return median(spent[-span:]) / median(spent[span // 5 : span + span // 5])
@@ -224,7 +240,7 @@ async def _over_mcp(model: BaseChatModel, turns: int) -> None:
 
 
 async def _react_over_mcp(turns: int) -> None:
-    await _over_mcp(_OurScripted(turns=turns), turns)
+    await _over_mcp(_OurScripted(turns).chat, turns)
 
 
 async def _bare_loop(turns: int) -> None:
@@ -246,13 +262,12 @@ async def _openai_loop(turns: int) -> None:
         call = {"id": f"call-{market.looks}", "type": "function", "function": {"name": "look", "arguments": arguments}}
         choice = {"index": 0, "finish_reason": "tool_calls", "message": {"role": "assistant", "tool_calls": [call]}}
         body = {"id": "c", "object": "chat.completion", "created": 0, "model": "scripted", "choices": [choice]}
-        return httpx2.Response(200, json=body)
+        return httpx2.Response(200, stream=httpx2.ByteStream(json.dumps(body).encode()))
 
     transport = httpx2.MockTransport(complete)
-    async with AsyncOpenAI(
-        base_url="http://scripted/v1", api_key="none", http_client=httpx2.AsyncClient(transport=transport)
-    ) as openai:
-        client = ChatClient("openai_loop", openai, "scripted")
+    door = Door("none", Dialect("scripted"), outside=False, transport=transport)
+    async with AsyncOpenAI(base_url="http://scripted/v1", api_key="none", http_client=door) as openai:
+        client = ChatClient("openai_loop", openai, "scripted", door=door)
         talk = partial(CompletionsTalk, client, shown_tools(bridge), _SYSTEM)
         await TalkPlayer(bridge, talk, RoundLimits(turns + 1), _next_turn).play_round(_view())
     assert market.looks == turns

@@ -131,10 +131,11 @@ async def _through_react(folder: Path, scenario: Scenario, policy: _Clocked) -> 
     from tradefair.frameworks.langgraph import react
     from tradefair.frameworks.models import parse_model
     from tradefair.host.server.binding import build_server
+    from tradefair.host.server.wire import SLIM
 
     kind = market_type("retail")
     episode = await new_episode(kind, scenario, _SEED, plan_seats(kind, scenario), folder)
-    async with Client(build_server(episode, "manager", slim=True)) as client:
+    async with Client(build_server(episode, "manager", manner=SLIM)) as client:
         seat = SeatConnection(client, "manager", note=partial(episode.note, "manager"))
         model = parse_model(f"policy:{_POLICY}").with_policy(policy)
         report = await react().play(seat, model, kind.brief(scenario, "manager"), Limits(1000))

@@ -17,6 +17,7 @@ from tradefair.frameworks.base import SeatConnection
 from tradefair.frameworks.langgraph import react
 from tradefair.frameworks.models import parse_model
 from tradefair.host.server.binding import build_server
+from tradefair.host.server.wire import SLIM
 
 _SEAT = "B1"
 _SPAN = 50
@@ -61,7 +62,7 @@ async def _costs(rounds: int) -> tuple[list[float], list[float]]:
     async with open_seats(rounds, _SEAT) as episode:
         core = episode.core
         policy = seat_policy(core.market_type, FIELD, core.market.seats[_SEAT].role, Draw.of(core.manifest.seed, _SEAT))
-        async with Client(build_server(episode, _SEAT, slim=True)) as client:
+        async with Client(build_server(episode, _SEAT, manner=SLIM)) as client:
             seat = SeatConnection(client, _SEAT, gate=meter, note=partial(episode.note, _SEAT))
             model = parse_model(f"policy:{FIELD}").with_policy(policy)
             report = await react().play(seat, model, core.market_type.brief(core.scenario, _SEAT), Limits())

@@ -29,6 +29,7 @@ from tradefair.contract.kernel.players import seat_roles
 from tradefair.host.episode.unbegun import Begun, Unbegun
 from tradefair.host.seats.plans import plan_seats
 from tradefair.host.server.binding import build_server
+from tradefair.host.server.wire import Manner
 from tradefair.runner.play.agent_spec import AgentSpec, ready
 from tradefair.runner.play.episode_runner import PlaySpec, play_episode
 from tradefair.runner.play.setup import with_stand_in
@@ -149,7 +150,7 @@ async def _listed_bytes(core: Core, seat: SeatId, *, slim: bool) -> int:
     async def begin(_: object) -> Begun:
         raise AssertionError("listing begins nothing")
 
-    async with Client(build_server(Unbegun(core, begin), seat, slim=slim)) as client:
+    async with Client(build_server(Unbegun(core, begin), seat, manner=Manner(slim))) as client:
         return len((await client.list_tools()).model_dump_json(by_alias=True, exclude_none=True))
 
 

@@ -32,6 +32,7 @@ from tradefair.host.episode.orders import Order, checked
 from tradefair.host.episode.setup import new_episode_id
 from tradefair.host.seats.plans import STAND_IN
 from tradefair.host.server.binding import build_server
+from tradefair.host.server.wire import SLIM
 from tradefair.runner.play.batch import batch
 from tradefair.runner.tasks.scoring import score_file
 
@@ -122,7 +123,7 @@ async def _played(host: Host, seed: int) -> tuple[float, float]:
     host.order(checked(order), name)
     episode = await host.start(name)
     # Without output schemas, as trainers order it: the SDK's client compiles and checks those anew for each session.
-    server = build_server(episode, _SEAT, gate=host.gate(name, _SEAT), slim=True)
+    server = build_server(episode, _SEAT, gate=host.gate(name, _SEAT), manner=SLIM)
     async with Client(server) as client:
         await client.call_tool("await_turn")
         reset = time.process_time() - begun

@@ -80,7 +80,7 @@ def _slow(module: str, heavy: str) -> Any:
         _slow("tradefair.frameworks.models", "langgraph langchain_core openai mcp numpy"),
         _slow("tradefair.frameworks.external", "langgraph langchain_core openai mcp numpy"),
         _slow("tradefair.frameworks.policy", "langgraph langchain_core openai"),
-        _slow("tradefair.frameworks.models.policy_chat", "langgraph openai"),
+        _slow("tradefair.frameworks.models.seat_chat", "langgraph openai"),
         # Windows are over langchain's messages.
         _slow("tradefair.frameworks.langgraph", "langgraph openai"),
         ("tradefair.frameworks.openai_loop", "langgraph langchain_core numpy"),
@@ -96,7 +96,8 @@ def test_importing_a_framework_imports_no_library_that_it_does_not_need(module: 
 
 
 def test_agents_and_frameworks_import_no_market_host_or_evaluation() -> None:
-    modules = "tradefair.frameworks.langgraph tradefair.agents.graphs.react tradefair.frameworks.models.openai_chat"
+    models = "tradefair.frameworks.models.seat_chat tradefair.frameworks.models.client"
+    modules = f"tradefair.frameworks.langgraph tradefair.agents.graphs.react {models}"
     banned = "host catalog evaluation trading teaching double_auction runner testing"
     code = (
         f"import sys, {', '.join(modules.split())}\n"

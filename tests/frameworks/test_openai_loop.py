@@ -107,7 +107,6 @@ async def test_what_is_no_chat_completion_is_a_harness_failure(
     teaching: Any, script: Any, body: dict[str, Any]
 ) -> None:
     with pytest.raises(
-        HarnessFailure,
-        match=r"openai_loop, scripted at http://127\.0\.0\.1:\d+/v1/?: the endpoint's answer is not a chat completion",
+        HarnessFailure, match=r"openai_loop, scripted at http://127\.0\.0\.1:\d+/v1/?: the reply is not understood"
     ):
         await play(teaching, script(body))

@@ -14,7 +14,9 @@ from tradefair.agents.graphs.plan import Plan
 from tradefair.agents.requests import read_answer, show_request
 from tradefair.agents.rounds import find_view, show_view, unfenced
 from tradefair.contract import HarnessFailure, Policy, ToolAnswer, ToolCall, Turns, TurnView
-from tradefair.frameworks.models.policy_chat import PolicyChatModel
+from tradefair.frameworks.models import parse_model
+from tradefair.frameworks.models.backends import PolicyBackend
+from tradefair.frameworks.models.seat_chat import SeatChat
 
 
 def _view(number: int = 1, **market: Any) -> TurnView:
@@ -36,8 +38,9 @@ class Diary:
             self.closed += 1
 
 
-def _model(policy: Policy) -> PolicyChatModel:
-    return PolicyChatModel(policy=policy, label="policy:diary")
+def _model(policy: Policy) -> SeatChat:
+    endpoint = parse_model("policy:diary").with_policy(policy)
+    return SeatChat(PolicyBackend(endpoint).ask, model=endpoint.label)
 
 
 def _opening(view: TurnView) -> list[AnyMessage]:

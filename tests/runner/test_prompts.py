@@ -16,13 +16,9 @@ from typing import Any
 import httpx2
 import orjson
 import pytest
-import uvicorn
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
 from tests.evaluation.export.test_reimport import again, figures
 from tests.options_files import options_file
+from tests.outside import Answer, Asked, endpoint
 from tests.play_specs import preset_spec
 from tests.waiting import LONG
 
@@ -54,34 +50,21 @@ def prompts_of(path: Path, seat: str | None = None) -> list[PromptCall]:
 
 
 @asynccontextmanager
-async def listening(address: Address, heard: list[bytes]) -> AsyncGenerator[str]:
-    """A base URL in front of `address` that keeps the bytes of every request."""
-    async with httpx2.AsyncClient(trust_env=False) as http:
-
-        async def passed_on(request: Request) -> Response:
-            heard.append(await request.body())
-            headers = {"authorization": request.headers["authorization"], "content-type": "application/json"}
-            answer = await http.post(f"{address.base_url}/chat/completions", content=heard[-1], headers=headers)
-            return Response(answer.content, answer.status_code, media_type="application/json")
-
-        app = Starlette(routes=[Route("/v1/chat/completions", passed_on, methods=["POST"])])
-        server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", lifespan="off"))
-        socket = server.config.bind_socket()
-        task = asyncio.create_task(server.serve(sockets=[socket]))
-        try:
-            yield f"http://127.0.0.1:{socket.getsockname()[1]}/v1"
-        finally:
-            server.should_exit = True
-            await asyncio.wait_for(task, LONG)
-
-
-@asynccontextmanager
 async def overheard(heard: list[bytes], monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[tuple[Address, str]]:
-    """The policy behind an endpoint, and the URL at which requests to it are kept."""
+    """The policy behind an endpoint, and a URL in front of it at which the bytes of every request are kept."""
     policy = seat_policy(market_type("double_auction"), POLICY, "buyer", Draw.of(7, "B1"))
-    async with open_address(parse_model(POLICY).with_policy(policy)) as address, listening(address, heard) as url:
+    async with open_address(parse_model(POLICY).with_policy(policy)) as address:
+
+        def passed_on(asked: Asked) -> Answer:
+            heard.append(asked.body)
+            headers = {"authorization": asked.headers["authorization"], "content-type": "application/json"}
+            place = f"{address.base_url}/chat/completions"
+            answer = httpx2.post(place, content=asked.body, headers=headers, trust_env=False, timeout=LONG)
+            return Answer(answer.status_code, answer.text)
+
         monkeypatch.setenv("OPENAI_API_KEY", address.api_key)
-        yield address, url
+        with endpoint(passed_on) as url:
+            yield address, f"{url}/v1"
 
 
 def _frameworks() -> list[Any]:

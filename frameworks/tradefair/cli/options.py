@@ -28,6 +28,9 @@ PLAIN: dict[str, Any] = {
 OTHERS = "Policy of every other seat; stand_in: an agent's seat that is left gets its role's; default: the scenario's."
 
 
+API = "What openai:<model> is asked over: chat completions, responses; default auto: chat, then what it points to."
+
+
 @dataclass(frozen=True)
 class EpisodeFlags:
     """Which episode: names as they were given, empty or None where nothing was said."""
@@ -52,6 +55,7 @@ class PlayerFlags:
     framework: str = ""
     model: str = ""
     base_url: Annotated[str, typer.Option(help="OpenAI-compatible endpoint for openai:<model>.")] = ""
+    api: Annotated[str, typer.Option(help=API)] = ""
 
 
 def grouped(command: Callable[..., R]) -> Callable[..., R]:

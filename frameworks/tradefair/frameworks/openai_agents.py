@@ -6,22 +6,20 @@ tracing is off for every run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from tradefair.agents.model_calls import ModelReply
 from tradefair.agents.prompt import load_prompt
-from tradefair.agents.round_calls import Call
 from tradefair.contract import Brief
 from tradefair.contract.kernel.players import Limits
 from tradefair.frameworks.base import SeatConnection, SeatReport
-from tradefair.frameworks.chat_client import ChatClient, open_client
+from tradefair.frameworks.models.client import ChatClient
 from tradefair.frameworks.models.endpoint import ModelEndpoint
-from tradefair.frameworks.models.wire import read_arguments, resent_arguments
+from tradefair.frameworks.models.serving import open_client
+from tradefair.frameworks.models.wire import resent_arguments
 from tradefair.frameworks.seat_clock import open_bridge
 from tradefair.frameworks.seat_round import SeatRound
-from tradefair.frameworks.talk import ShownTool, play_talks, required, shown_tools
+from tradefair.frameworks.talk import ShownTool, model_reply, play_talks, required, shown_tools
 
 
 class OpenAIAgentsAgent:
@@ -40,8 +38,7 @@ class OpenAIAgentsAgent:
                 name=seat.seat,
                 instructions=load_prompt("react").system(brief),
                 model=sdk.OpenAIChatCompletionsModel(client.model, client.openai),
-                # The SDK fills counts that an endpoint does not send with 0; only the raw usage tells these apart.
-                model_settings=sdk.ModelSettings(preserve_raw_usage=True, extra_body=dict(client.fields) or None),
+                model_settings=sdk.ModelSettings(extra_body=dict(client.fields) or None),
                 tools=[_tool(sdk, tool) for tool in shown_tools(bridge)],
                 # Otherwise the SDK asks the model once more after the calls that ended the turn.
                 tool_use_behavior=_stop_when_finished(sdk),
@@ -70,7 +67,7 @@ class _Conversation:
         # Whether the last reply made calls: after one without, the SDK would go on by itself, and a nudge is ours to
         # send.
         self._acting = True
-        # Tells a failure of the provider from one of the reply: both reach us as exceptions of the run.
+        # Tells a reply that nobody heard from one that the SDK could not act on.
         self._asking = False
         # Tracing would send the run to the SDK's maker; an unknown tool must not end the run but be answered by us.
         self._config = sdk.RunConfig(
@@ -105,41 +102,28 @@ class _Conversation:
             # What a call raised comes first: the SDK wraps it as an error of the tool.
             if self._turn.failure is not None:
                 raise self._turn.failure from error
-            # A reply that the SDK cannot use is the model's; everything raised while it was asked is the provider's.
-            if self._asking or not isinstance(error, self._sdk.ModelBehaviorError):
+            # A reply that the SDK cannot use is the model's; everything else is the provider's.
+            if not isinstance(error, self._sdk.ModelBehaviorError):
                 raise self._client.failure(error) from error
-            self._turn.give_up("framework_error")
+            if not self._asking:
+                self._turn.give_up("framework_error")
+                return
+            # Refused before anybody heard it, as one that was cut before its first word.
+            await self._hears(None, None, None)
             return
         self._items = result.to_input_list()
 
     async def _asks(self, context: Any, agent: Any, system: str | None, items: list[Any]) -> None:
+        # The items before this request: `result` is not reached where a run is left in its middle.
+        self._items = list(items)
         if self._turn.finished or not self._acting:
-            # The items before this request; `result` is not reached on this way out.
-            self._items = list(items)
             raise _Enough
         self._asking = True
         self._client.asks()
 
     async def _hears(self, context: Any, agent: Any, response: Any) -> None:
-        # `raw_usage` is what the endpoint wrote; the SDK's own counts are zeros where it wrote nothing.
-        usage: dict[str, Any] = response.raw_usage or {}
-        details: dict[str, Any] = usage.get("prompt_tokens_details") or {}
-        calls = [
-            Call(item.call_id, item.name, read_arguments(item.arguments))
-            for item in response.output
-            if item.type == "function_call"
-        ]
-        self._asking, self._acting = False, bool(calls)
-        reply = ModelReply(
-            text=_text(response.output),
-            calls=calls,
-            model=self._client.model,
-            input_tokens=usage.get("prompt_tokens"),
-            output_tokens=usage.get("completion_tokens"),
-            cached_input_tokens=details.get("cached_tokens"),
-            estimated=bool(usage.get("usage_estimated")),
-            latency_s=self._client.seconds,
-        )
+        reply = model_reply(self._client.heard, self._client.seconds)
+        self._asking, self._acting = False, bool(reply.calls)
         await self._turn.reply(reply)
 
     async def _not_found(self, problem: Any) -> str | None:
@@ -173,11 +157,15 @@ def _stop_when_finished(sdk: Any) -> Any:
 
 
 def _resent(data: Any) -> Any:
-    """The history with malformed arguments as JSON: some endpoints parse it, and would refuse the whole request."""
+    """The history as every endpoint takes it: some parse arguments, and refuse a message without words or calls.
+
+    A refusal's words stand there once more as the text that `_refusal` gives.
+    """
     items: list[dict[str, Any]] = data.model_data.input
     data.model_data.input = [
         {**item, "arguments": resent_arguments(item["arguments"])} if item.get("type") == "function_call" else item
         for item in items
+        if not (item.get("type") == "message" and [part["type"] for part in item["content"]] == ["refusal"])
     ]
     return data.model_data
 
@@ -185,9 +173,3 @@ def _resent(data: Any) -> Any:
 def _refusal(refused: Any) -> str:
     """A refusal is a reply without a call; the runner would raise it."""
     return refused.error.refusal
-
-
-def _text(output: Sequence[Any]) -> str:
-    # Other items are calls and reasoning; only messages hold words.
-    parts = [part for item in output if item.type == "message" for part in item.content]
-    return "".join(part.text if part.type == "output_text" else part.refusal for part in parts)

@@ -10,21 +10,19 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from openai import OpenAIError
-from openai.types.chat import ChatCompletion
-
-from tradefair.agents.model_calls import ModelReply
 from tradefair.agents.prompt import load_prompt
 from tradefair.agents.round_calls import Call
 from tradefair.contract import Brief
 from tradefair.contract.kernel.players import Limits
 from tradefair.frameworks.base import SeatConnection, SeatReport
-from tradefair.frameworks.chat_client import ChatClient, open_client
+from tradefair.frameworks.models.client import ChatClient
 from tradefair.frameworks.models.endpoint import ModelEndpoint
-from tradefair.frameworks.models.wire import read_arguments, resent_arguments
+from tradefair.frameworks.models.reply import calls_in, text_of
+from tradefair.frameworks.models.serving import open_client
+from tradefair.frameworks.models.wire import Json, function_call, resent_arguments
 from tradefair.frameworks.seat_clock import open_bridge
 from tradefair.frameworks.seat_round import SeatRound
-from tradefair.frameworks.talk import ShownTool, play_talks, required, shown_tools
+from tradefair.frameworks.talk import ShownTool, model_reply, play_talks, required, shown_tools
 
 
 class OpenAILoop:
@@ -69,25 +67,11 @@ class CompletionsTalk:
     async def _ask(self) -> list[Call]:
         """One request; the calls of the reply.
 
-        Empty when the model only spoke. Raises HarnessFailure for the provider's errors and for a body that is no
-        completion.
+        Empty when the model only spoke. Raises HarnessFailure for the provider's errors.
         """
-        self._client.asks()
-        body = {**self._fields, "messages": self._messages}
-        try:
-            # Not `chat.completions.create`: it reads the types of every message again in each request.
-            answer = await self._client.openai.post("/chat/completions", cast_to=ChatCompletion, body=body)
-        except OpenAIError as error:
-            raise self._client.failure(error) from error
-        # A body that is not JSON at all.
-        except ValueError as error:
-            raise self._client.no_completion(str(error)) from error
-        try:
-            reply = _reply(answer, self._client.seconds)
-            self._messages.append(_resent(answer, reply))
-        except (AttributeError, IndexError, TypeError) as error:
-            # The package checks nothing: plain text comes back as a string, and fields may be missing.
-            raise self._client.no_completion(str(answer)) from error
+        body = await self._client.ask({**self._fields, "messages": self._messages})
+        self._messages.append(_resent(body))
+        reply = model_reply(body, self._client.seconds)
         await self._turn.reply(reply)
         return list(reply.calls)
 
@@ -97,39 +81,7 @@ def _tool(tool: ShownTool) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
-def _functions(answer: ChatCompletion) -> list[tuple[str, str, str]]:
-    """Id, name and arguments of each call."""
-    calls = answer.choices[0].message.tool_calls or ()
-    return [
-        (call.id or f"call-{index}", call.function.name, call.function.arguments)
-        for index, call in enumerate(calls)
-        if call.type == "function"
-    ]
-
-
-def _reply(answer: ChatCompletion, latency_s: float) -> ModelReply:
-    message, usage = answer.choices[0].message, answer.usage
-    details = usage.prompt_tokens_details if usage else None
-    return ModelReply(
-        text=message.content or message.refusal or "",
-        calls=[Call(call_id, name, read_arguments(arguments)) for call_id, name, arguments in _functions(answer)],
-        model=answer.model,
-        input_tokens=usage.prompt_tokens if usage else None,
-        output_tokens=usage.completion_tokens if usage else None,
-        cached_input_tokens=details.cached_tokens if details else None,
-        estimated=bool((usage.model_extra or {}).get("usage_estimated")) if usage else False,
-        latency_s=latency_s,
-        finish_reason=answer.choices[0].finish_reason,
-    )
-
-
-def _resent(answer: ChatCompletion, reply: ModelReply) -> dict[str, Any]:
-    """The reply as it stands in the history.
-
-    With arguments that some endpoints would refuse replaced (`resent_arguments`).
-    """
-    calls = [
-        {"id": call_id, "type": "function", "function": {"name": name, "arguments": resent_arguments(arguments)}}
-        for call_id, name, arguments in _functions(answer)
-    ]
-    return {"role": "assistant", "content": reply.text, **({"tool_calls": calls} if calls else {})}
+def _resent(body: Json) -> Json:
+    """The reply as it stands in the history, without arguments that some endpoints would refuse."""
+    calls = [function_call(call.id, call.name, resent_arguments(call.text)) for call in calls_in(body)]
+    return {"role": "assistant", "content": text_of(body), **({"tool_calls": calls} if calls else {})}

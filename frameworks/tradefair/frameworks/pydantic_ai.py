@@ -5,18 +5,16 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from tradefair.agents.model_calls import ModelReply
 from tradefair.agents.prompt import load_prompt
-from tradefair.agents.round_calls import Call
 from tradefair.contract import Brief
 from tradefair.contract.kernel.players import Limits
 from tradefair.frameworks.base import SeatConnection, SeatReport
-from tradefair.frameworks.chat_client import ChatClient, open_client
+from tradefair.frameworks.models.client import ChatClient
 from tradefair.frameworks.models.endpoint import ModelEndpoint
-from tradefair.frameworks.models.wire import read_arguments
+from tradefair.frameworks.models.serving import open_client
 from tradefair.frameworks.seat_clock import open_bridge
 from tradefair.frameworks.seat_round import SeatRound
-from tradefair.frameworks.talk import ShownTool, play_talks, required, shown_tools
+from tradefair.frameworks.talk import ShownTool, model_reply, play_talks, required, shown_tools
 
 
 class PydanticAIAgent:
@@ -56,8 +54,6 @@ class _Conversation:
         self._agent = agent
         self._client = client
         self._turn = turn
-        # Tells the provider's failures from those about a reply, as in openai_agents.py.
-        self._asking = False
         self._messages: list[Any] = []
 
     async def say(self, words: str) -> None:
@@ -68,7 +64,7 @@ class _Conversation:
         except Exception as error:
             if self._turn.failure is not None:
                 raise self._turn.failure from error
-            if self._asking or not isinstance(error, self._ai.UnexpectedModelBehavior):
+            if not isinstance(error, self._ai.UnexpectedModelBehavior):
                 raise self._client.failure(error) from error
             self._turn.give_up("framework_error")
 
@@ -84,13 +80,16 @@ class _Conversation:
             # Node by node, so that the reply is known before its tools run.
             while self._ai.Agent.is_model_request_node(node):
                 self._client.asks()
-                self._asking = True
-                node = await run.next(node)
-                self._asking = False
-                reply = self._reply(node.model_response, self._client.seconds)
+                heard = True
+                try:
+                    node = await run.next(node)
+                except self._ai.UnexpectedModelBehavior:
+                    # The package has no use for the reply, as for one that was stopped before its first word.
+                    heard = False
+                reply = model_reply(self._client.heard, self._client.seconds)
                 await self._turn.reply(reply)
                 # The run is left here: what is said after a reply without a call is ours to decide.
-                if not reply.calls:
+                if not (reply.calls and heard):
                     break
                 node = await run.next(node)
                 # Calls that pydantic-ai refused itself never reach a tool of ours; they are made here, for the trace.
@@ -113,28 +112,6 @@ class _Conversation:
             else:
                 parts.append(part)
         request.parts = parts
-
-    def _reply(self, response: Any, latency_s: float) -> ModelReply:
-        usage = response.usage
-        details: dict[str, Any] = response.provider_details or {}
-        # An endpoint that says nothing has used nothing here.
-        counted = bool(usage.input_tokens or usage.output_tokens or usage.details)
-        return ModelReply(
-            text=response.text or str(details.get("refusal", "")),
-            calls=[Call(part.tool_call_id, part.tool_name, _arguments(part.args)) for part in response.tool_calls],
-            model=response.model_name,
-            input_tokens=usage.input_tokens if counted else None,
-            output_tokens=usage.output_tokens if counted else None,
-            cached_input_tokens=usage.cache_read_tokens or None,
-            estimated=bool(usage.details.get("usage_estimated")),
-            latency_s=latency_s,
-            finish_reason=response.finish_reason,
-        )
-
-
-def _arguments(arguments: str | dict[str, Any] | None) -> dict[str, Any] | None:
-    # The package parses some arguments itself, depending on the provider.
-    return arguments if isinstance(arguments, dict) else read_arguments(arguments)
 
 
 def _tool(ai: Any, tool: ShownTool) -> Any:

@@ -7,13 +7,17 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from tradefair.agents.bridge import Bridge
 from tradefair.agents.memory import Memory
+from tradefair.agents.model_calls import ModelReply
 from tradefair.agents.prompt import load_prompt
+from tradefair.agents.round_calls import Call
 from tradefair.agents.rounds import NextTurn, Note, RoundBudget, RoundEnd, RoundLimits, opening
 from tradefair.contract import HarnessFailure, TurnView
 from tradefair.contract.kernel.players import Limits
 from tradefair.frameworks.base import SeatConnection, SeatReport
 from tradefair.frameworks.driver import play_rounds
 from tradefair.frameworks.models.endpoint import ModelEndpoint
+from tradefair.frameworks.models.reply import calls_in, reason_of, text_of, usage_of
+from tradefair.frameworks.models.wire import Json
 from tradefair.frameworks.seat_clock import SeatClock
 from tradefair.frameworks.seat_round import SeatRound
 
@@ -58,6 +62,22 @@ def required(model: ModelEndpoint | None, framework: str) -> ModelEndpoint:
     if model is None:
         raise HarnessFailure(f"the {framework} framework needs a model")
     return model
+
+
+def model_reply(body: Json, latency_s: float) -> ModelReply:
+    """A clean reply in plain values: what counts is what the endpoint said, not what a framework makes of it."""
+    usage = usage_of(body)
+    return ModelReply(
+        text=text_of(body),
+        calls=[Call(call.id, call.name, call.arguments, call.cut) for call in calls_in(body)],
+        model=body["model"] or None,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cached_input_tokens=usage.cached_input_tokens,
+        estimated=usage.estimated,
+        latency_s=latency_s,
+        finish_reason=reason_of(body),
+    )
 
 
 class TalkPlayer:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 MAX_WAIT_S = 45
 """Seconds that one `await_turn` may wait: below the 60 s after which common MCP clients give a request up."""
 MAX_SEED = 2**63 - 1
@@ -11,3 +13,5 @@ MAX_SEALED = 1_000_000
 
 RECORDER_PORT = 8931
 """Where `record --url` listens for clients on this machine."""
+Refusals: TypeAlias = Literal["error", "result"]
+"""How a refusal reaches a client."""

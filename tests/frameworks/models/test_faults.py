@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,8 +16,7 @@ from tradefair.contract.kernel.players import Limits
 from tradefair.frameworks.models import Faults
 from tradefair.frameworks.models.faults import FAULTS, Fault
 from tradefair.frameworks.models.gateway import noting
-from tradefair.frameworks.models.openai_chat import OpenAIChat
-from tradefair.frameworks.models.serving import open_address
+from tradefair.frameworks.models.serving import open_address, open_chat_model, open_client
 
 _TRANSPORT = ["429", "500", "stall", "drop"]
 _REPLIES = ["malformed", "truncated", "unknown_tool", "empty", "refusal"]
@@ -204,13 +204,12 @@ async def test_an_endpoint_that_stays_down_is_a_harness_failure_that_names_it(te
 async def test_a_time_out_is_retried_and_then_a_harness_failure(diary_endpoint: Any, opened: Any) -> None:
     messages = [HumanMessage(opened["content"])]
     async with open_address(diary_endpoint, faults=Faults.parse("stall@1..2")) as address:
-        at: dict[str, Any] = {"model": address.model, "base_url": address.base_url, "api_key": address.api_key}
-        hasty, patient = OpenAIChat(**at, timeout_s=SOON, max_retries=1), OpenAIChat(**at)
-        with pytest.raises(HarnessFailure, match=r"APITimeoutError.*after 1 retries"):
-            await hasty.ainvoke(messages)
-        reply = await patient.ainvoke(messages)
-        await hasty.aclose()
-        await patient.aclose()
+        patient = address.endpoint("policy:diary")
+        async with open_client("", replace(patient, timeout_s=SOON)) as hasty, open_chat_model(patient) as model:
+            hasty.openai.max_retries = 1
+            with pytest.raises(HarnessFailure, match=r"APITimeoutError.*after 1 retries"):
+                await hasty.ask({"model": hasty.model, "messages": [opened]})
+            reply = await model.ainvoke(messages)
     assert reply.tool_calls[0]["id"] == "call-1"
 
 

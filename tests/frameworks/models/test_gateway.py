@@ -78,6 +78,46 @@ async def test_an_upstreams_parallel_calls_arrive_whole_and_streamed(
     ] * 3
 
 
+async def test_a_policy_answers_over_responses_what_it_answers_over_chat_completions(
+    desk: Any, diary: Any, diary_endpoint: Any, opened: Any
+) -> None:
+    tools: Any = [{"type": "function", **tool["function"]} for tool in _TOOLS]
+    said: list[Any] = [opened]
+    refused = '{"code":"x","message":"m","hint":"h","retryable":true}'
+    async with desk(diary_endpoint) as table:
+        asked: dict[str, Any] = {"model": "policy:diary", "instructions": "rules", "tools": tools}
+        for content in ('{"n":0}', refused, "{}"):
+            reply = await table.client.responses.create(input=said, **asked)
+            (call,) = reply.output
+            said += [call, {"type": "function_call_output", "call_id": call.call_id, "output": content}]
+        stream = await table.client.responses.create(input=said, stream=True, **asked)
+        events = [event async for event in stream]
+        said += [events[-1].response.output[0], {"type": "function_call_output", "call_id": "call-4", "output": "{}"}]
+        last = await table.client.responses.create(input=said, **asked)
+    assert (reply.id, call.name, call.call_id, call.arguments) == ("resp_chatcmpl-3", "look", "call-3", '{"number":2}')
+    assert [event.type.removeprefix("response.") for event in events] == [
+        "created", "in_progress", "output_item.added", "function_call_arguments.delta", "function_call_arguments.done",
+        "output_item.done", "completed",
+    ]  # fmt: skip
+    assert events[-1].response.output[0].arguments == '{"number":3}'
+    assert (last.status, last.output_text != "", last.usage.input_tokens > 0) == ("completed", True, True)
+    assert [answer.error and answer.error.code for answer in diary.answers] == [None, "x", None, None]
+    assert [(call.status, call.finish_reason) for call in table.calls] == [(200, "tool_calls")] * 4 + [(200, "stop")]
+
+
+async def test_a_recording_answers_the_same_question_over_both_apis(
+    desk: Any, serving: Any, answers: Any, opened: Any, tape: Any
+) -> None:
+    async with serving(answers.says("Two looks.", *_TWO_CALLS)) as upstream:
+        async with desk(upstream.endpoint(), record=tape) as table:
+            await table.ask([opened], max_tokens=64)
+        async with desk(upstream.endpoint(), replay=tape) as table:
+            reply = await table.client.responses.create(model="tiny", input=[opened], max_output_tokens=64)
+    assert (reply.output_text, reply.usage.input_tokens_details.cached_tokens) == ("Two looks.", 3)
+    assert [(call.call_id, call.name) for call in reply.output[1:]] == [("p0", "look"), ("p1", "look")]
+    assert reply.output[1].arguments == _TWO_CALLS[0][1]
+
+
 async def _stream(table: Any, opened: Any, options: dict[str, Any] | None) -> Any:
     more = {"stream_options": options} if options else {}
     return await table.ask([opened], tools=_TOOLS, stream=True, **more)
@@ -158,9 +198,9 @@ _DEEP = '{"choices":' + "[" * 500 + "]" * 500 + ', "gone": 1}'
 @pytest.mark.parametrize(
     ("page", "stated", "status", "said"),
     [
-        ("<html>gone</html>", 200, 502, "no chat completion.*gone"),
-        ("<html>gone</html>", 503, 503, "status 503.*gone"),
-        (_DEEP, 200, 502, "no chat completion"),
+        ("<html>gone</html>", 200, 422, "not understood: the body is .*gone"),
+        ("<html>gone</html>", 503, 503, "gone"),
+        (_DEEP, 200, 422, "not understood: choices.0. is"),
     ],
     ids=["page", "error page", "nested"],
 )
@@ -218,9 +258,22 @@ async def test_requests_that_nobody_can_answer_are_refused_in_openais_shape(desk
         (b'{"messages":' + b"[" * 500 + b"]" * 500 + b"}", 400, "nested too deeply"),
         (b" " * (REQUEST_LIMIT + 1), 413, "longer than"),
     ]
+    other: list[tuple[bytes, int, str]] = [
+        (b"[]", 400, "body"),
+        (b'{"model":"policy:diary"}', 400, "input: send a text or a list of items"),
+        (b'{"model":"policy:diary","input":"x","previous_response_id":"resp_1"}', 400, "previous_response_id is not"),
+        (b'{"model":"policy:diary","input":"x","conversation":"c"}', 400, "conversation is not offered"),
+        (b'{"model":"policy:diary","input":"x","background":true}', 400, "background is not offered"),
+        (b'{"model":"policy:diary","input":[{"type":"item_reference","id":"x"}]}', 400, "'item_reference' is not read"),
+        (b'{"model":"policy:diary","input":[{"role":"robot","content":"x"}]}', 400, "messages.0.role"),
+        (b'{"model":"x","input":"x"}', 404, "there is 'policy:diary'"),
+        (b'{"input":' + b"[" * 500 + b"]" * 500 + b"}", 400, "nested too deeply"),
+        (b" " * (REQUEST_LIMIT + 1), 413, "longer than"),
+    ]
+    asked = [("/chat/completions", *row) for row in bodies] + [("/responses", *row) for row in other]
     async with desk(diary_endpoint) as table, _raw(table) as http:
-        for body, status, said in bodies:
-            response = await http.post("/chat/completions", content=body)
+        for path, body, status, said in asked:
+            response = await http.post(path, content=body)
             error = response.json()["error"]
             assert (response.status_code, error.keys()) == (status, {"message", "type", "param", "code"}), body[:90]
             assert said in error["message"]
@@ -234,7 +287,8 @@ async def test_requests_that_nobody_can_answer_are_refused_in_openais_shape(desk
 @pytest.mark.parametrize("key", ["none", "wrong", "wröng"])
 async def test_without_the_key_nothing_is_answered(desk: Any, diary_endpoint: Any, key: str) -> None:
     async with desk(diary_endpoint) as table, _raw(table, key) as http:
-        for response in (await http.get("/models"), await http.post("/chat/completions", content=b"{}")):
+        posted = [await http.post(path, content=b"{}") for path in ("/chat/completions", "/responses")]
+        for response in (await http.get("/models"), *posted):
             assert response.status_code == 401
             assert table.address.api_key not in response.text
 

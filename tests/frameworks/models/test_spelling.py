@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,3 +71,47 @@ async def test_a_policy_that_was_not_attached_is_a_failure_of_the_harness() -> N
     with pytest.raises(HarnessFailure, match="not attached"):
         async with open_address(parse_model("policy:zip")):
             pass
+
+
+@pytest.mark.parametrize(
+    ("text", "label", "params"),
+    [
+        ("openai:m", "openai:m", {}),
+        ("openai:m()", "openai:m", {}),
+        ("openai:m(temperature=0, reasoning_effort=low)", "openai:m(reasoning_effort=low, temperature=0)", None),
+        ("openai:m(reasoning_effort=low,temperature=0)", "openai:m(reasoning_effort=low, temperature=0)", None),
+        ('openai:m(stop=["a, b", ")"], x={"y": 1})', 'openai:m(stop=["a, b",")"], x={"y":1})', None),
+        ('openai:m(user="7", seed=7)', 'openai:m(seed=7, user="7")', {"user": "7", "seed": 7}),
+        ("openai:org/m:free(store=false)", "openai:org/m:free(store=false)", {"store": False}),
+    ],
+)
+def test_fields_of_requests_stand_behind_the_model_in_one_order(text: str, label: str, params: Any) -> None:
+    endpoint = parse_model(text)
+    assert endpoint.label == label
+    assert params in (None, endpoint.params)
+    again = parse_model(label)
+    assert (again, again.named) == (endpoint, frozenset(endpoint.params))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("openai:m(temperature=0", "not closed"),
+        ("openai:m(temperature)", "'temperature' is not name=value"),
+        ("openai:m(a=1, a=2)", "'a' stands there twice"),
+        ("openai:m(messages=[])", "'messages' is no option"),
+        ("openai:m(stream=true)", "'stream' is no option"),
+        ("openai:m(=1)", "'' is no option"),
+    ],
+)
+def test_fields_that_mean_nothing_are_refused(text: str, said: str) -> None:
+    with pytest.raises(ScenarioError, match=said):
+        parse_model(text)
+
+
+@pytest.mark.parametrize(("text", "api"), [("openai:m", "rest"), ("policy:zip", "chat"), ("local", "responses")])
+def test_an_api_that_cannot_be_chosen_is_refused(text: str, api: str) -> None:
+    with pytest.raises(
+        ScenarioError, match=r"is no API of an endpoint: auto, chat, responses$|no API to choose; openai:<model> has"
+    ):
+        parse_model(text, api=api)

@@ -74,9 +74,9 @@ class Stage:
         return made
 
     @asynccontextmanager
-    async def hosted(self, host: Host) -> AsyncGenerator[HttpServer]:
+    async def hosted(self, host: Host, **options: Any) -> AsyncGenerator[HttpServer]:
         """`host` on a free port of this machine; closed, episodes too, at the end."""
-        server = HttpServer(host)
+        server = HttpServer(host, **options)
         ready = asyncio.Event()
         serving = asyncio.create_task(server.serve(ready.set))
         try:

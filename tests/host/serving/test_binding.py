@@ -10,6 +10,7 @@ import pytest
 from mcp import Client, MCPError, types
 
 from tradefair.host.server.binding import build_server
+from tradefair.host.server.wire import PLAIN, SLIM, Manner
 from tradefair.tracestore import open_trace
 
 MARKET_TOOLS = {"view_my_value", "view_history", "appraise", "claim"}
@@ -71,7 +72,7 @@ async def test_an_episode_is_played_to_its_end(connect: Any) -> None:
 
 async def test_slim_lists_are_the_others_without_output_schemas(stage: Any) -> None:
     episode = await stage.episode()
-    async with Client(build_server(episode, "P1")) as full, Client(build_server(episode, "P1", slim=True)) as slim:
+    async with Client(build_server(episode, "P1")) as full, Client(build_server(episode, "P1", manner=SLIM)) as slim:
         whole = (await full.list_tools()).tools
         assert all(tool.output_schema for tool in whole)
         assert (await slim.list_tools()).tools == [tool.model_copy(update={"output_schema": None}) for tool in whole]
@@ -107,6 +108,23 @@ async def test_a_bad_call_is_a_typed_refusal_and_never_a_protocol_error(connect:
         for tool, arguments, code in BAD_CALLS:
             assert refusal(await client.call_tool(tool, arguments))["code"] == code
         assert (await client.call_tool("view_turn")).structured_content == before
+
+
+async def test_a_refusal_may_be_a_result_with_the_same_fields_and_text_and_the_same_trace(stage: Any) -> None:
+    traces: list[Any] = []
+    answers: list[Any] = []
+    for manner in (PLAIN, Manner(refusals="result")):
+        episode = await stage.episode(folder=stage.folder / manner.refusals)
+        async with Client(build_server(episode, "P1", manner=manner)) as client:
+            refused = [await client.call_tool(tool, arguments) for tool, arguments, _ in BAD_CALLS]
+            await client.call_tool("claim", {"slices": 4})
+            assert {tool.output_schema is None for tool in (await client.list_tools()).tools} == {manner is not PLAIN}
+        assert {answer.is_error for answer in refused} == {manner is PLAIN}
+        answers.append([(answer.structured_content, answer.content, answer.meta) for answer in refused])
+        traces.append([event for event in stage.events(episode.path) if event["event"] == "tool_called"])
+    assert answers[0] == answers[1]
+    assert traces[0] == traces[1]
+    assert len(traces[0]) > len(BAD_CALLS)
 
 
 async def test_a_repeated_call_key_gets_the_stored_answer(connect: Any) -> None:

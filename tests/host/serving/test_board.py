@@ -152,6 +152,20 @@ async def test_the_list_of_tools_has_the_same_bytes_with_and_without_the_board(s
 
 
 @pytest.mark.parametrize("market", market_names())
+async def test_no_two_things_that_a_server_offers_have_one_name(stage: Any, market: str) -> None:
+    host, episode, seat = await hosted_seat(stage, market)
+    for server in (build_server(episode, seat), build_observer_server(episode)):
+        async with Client(server, extensions=APPS) as client:
+            tools, prompts = (await client.list_tools()).tools, (await client.list_prompts()).prompts
+            resources = (await client.list_resources()).resources
+            templates = (await client.list_resource_templates()).resource_templates
+        names = [offered.name for offered in (*tools, *prompts, *resources, *templates)]
+        assert sorted(names) == sorted(set(names))
+        assert all(offered.name.startswith("market_") for offered in (*resources, *templates))
+    await host.close()
+
+
+@pytest.mark.parametrize("market", market_names())
 async def test_the_list_of_tools_has_the_same_bytes_over_stdio(stage: Any, market: str) -> None:
     host, episode, seat = await hosted_seat(stage, market)
     words = ("--scenario", PRESETS[market], "--seat", seat, "--out", str(stage.folder / "stdio"))

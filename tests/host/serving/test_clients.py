@@ -24,9 +24,18 @@ from tradefair.contract.errors import ScenarioError
 from tradefair.host.clients.client_config import Client, Server, client_named, clients, entry, launcher, snippet
 from tradefair.host.clients.client_files import Unmergeable, merged, parsed, rendered, write
 
-TOKENS = ("${TRADEFAIR_TOKEN}", "${env:TRADEFAIR_TOKEN}", "{env:TRADEFAIR_TOKEN}", "${input:tradefair-token}")
+TOKENS = (
+    "$TRADEFAIR_TOKEN",
+    "${TRADEFAIR_TOKEN}",
+    "${env:TRADEFAIR_TOKEN}",
+    "{env:TRADEFAIR_TOKEN}",
+    "${input:tradefair-token}",
+)
 # Clients that can refer to a variable, or ask: these open the URL themselves. Continue's headers are not documented.
-DIRECT = ("claude-code", "cursor", "vscode", "codex", "gemini", "opencode", "windsurf", "goose")
+DIRECT = (
+    *("claude-code", "cursor", "vscode", "codex", "gemini", "qwen", "copilot", "opencode", "kilo", "crush"),
+    *("windsurf", "goose"),
+)
 
 
 # --- the table --------------------------------------------------------------------------------------------------------
@@ -35,7 +44,19 @@ DIRECT = ("claude-code", "cursor", "vscode", "codex", "gemini", "opencode", "win
 def test_what_clients_are_told_is_what_their_documentation_says() -> None:
     assert SNAPSHOT.read_text(encoding="utf-8") == text(), "read the client's page, then write the snapshot anew"
     assert list(clients()) == [
-        *("claude", "claude-code", "cursor", "vscode", "codex", "gemini", "opencode"),
+        *(
+            "claude",
+            "claude-code",
+            "cursor",
+            "vscode",
+            "codex",
+            "gemini",
+            "qwen",
+            "copilot",
+            "opencode",
+            "kilo",
+            "crush",
+        ),
         *("zed", "windsurf", "cline", "goose", "continue", "lmstudio", "jan"),
     ]
     assert all(client.page.startswith("https://") for client in clients().values())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from tradefair.contract import ScenarioError, SeatError
 from tradefair.host.doors.app import HttpServer, SeatApp
 from tradefair.host.doors.doors import Door
 from tradefair.host.doors.hosting import Host
+from tradefair.host.doors.listening import check_origin
 from tradefair.host.server.binding import build_server
 
 MODERN = {"MCP-Protocol-Version": "2026-07-28", "Accept": "application/json, text/event-stream"}
@@ -37,13 +38,15 @@ class Hosted(NamedTuple):
 
 
 @asynccontextmanager
-async def two_seats(stage: Any, preset: str = "pie", **options: Any) -> AsyncGenerator[Hosted]:
+async def two_seats(
+    stage: Any, preset: str = "pie", *, origins: Sequence[str] = (), **options: Any
+) -> AsyncGenerator[Hosted]:
     host = Host(stage.folder, **options)
     episode = await stage.episode("P1", "P2", preset=preset)
     host.add(episode)
     p1, grant = host.invite(episode.id, "P1")
     p2, _ = host.invite(episode.id, "P2")
-    async with stage.hosted(host) as server:
+    async with stage.hosted(host, origins=origins) as server:
         yield Hosted(host, server, episode, p1, p2, grant.id)
 
 
@@ -372,6 +375,59 @@ async def test_foreign_host_and_origin_headers_are_refused(stage: Any) -> None:
                 it.server.url, content=call, headers={**headers, "Origin": "http://evil.example"}
             )
             assert foreign.status_code == 403
+
+
+_PAGE = "https://app.example"
+_PREFLIGHT = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,mcp-method"}
+
+
+async def test_a_page_of_an_allowed_origin_opens_a_seat_and_every_other_page_none(stage: Any) -> None:
+    async with two_seats(stage, origins=[_PAGE]) as it, by_hand(it.p1) as client, by_hand() as nobody:
+        call = stage.post("initialize", INITIALIZE)
+        for origin, is_allowed in ((_PAGE, True), (f"{_PAGE}:8443", False), ("http://app.example", False)):
+            told = _PAGE if is_allowed else None
+            answer = await client.post(it.server.url, content=call, headers={"Origin": origin})
+            asked = await nobody.options(it.server.url, headers={"Origin": origin, **_PREFLIGHT})
+            refused = await nobody.post(it.server.url, content=call, headers={"Origin": origin})
+            statuses = (200, 200, 401) if is_allowed else (403, 400, 401)
+            assert (answer.status_code, asked.status_code, refused.status_code) == statuses
+            for headers in (answer.headers, asked.headers, refused.headers):
+                assert headers.get("access-control-allow-origin") == told
+                assert "access-control-allow-credentials" not in headers
+            assert asked.headers["access-control-allow-headers"] == "authorization,mcp-method"
+            assert "www-authenticate" in refused.headers["access-control-expose-headers"]
+
+
+async def test_a_host_that_names_no_page_answers_no_preflight(stage: Any) -> None:
+    async with two_seats(stage) as it, by_hand(it.p1) as client:
+        asked = await client.options(it.server.url, headers={"Origin": _PAGE, **_PREFLIGHT})
+        assert not [name for name in asked.headers if name.startswith("access-control")]
+
+
+@pytest.mark.parametrize(
+    ("given", "origin"),
+    [
+        (_PAGE, _PAGE),
+        ("HTTPS://App.Example:443", _PAGE),
+        ("http://localhost:6274", "http://localhost:6274"),
+        ("http://[::1]:80", "http://[::1]"),
+    ],
+)
+def test_an_origin_is_read_as_a_browser_writes_it(given: str, origin: str) -> None:
+    assert check_origin(given) == origin
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *("*", "null", "", "https://*", "https://*.example", "http://localhost:*", "app.example", "ftp://app.example"),
+        *(f"{_PAGE}/", f"{_PAGE}/seat", f"{_PAGE}?a", f"{_PAGE}#a", f"{_PAGE}:", f"{_PAGE}:x", f"{_PAGE}:0443"),
+        *("https://me@app.example", "https://app.example:99999", "https://app.exämple", "https://a b", "https://[::1"),
+    ],
+)
+def test_what_is_more_or_less_than_an_origin_is_refused(given: str) -> None:
+    with pytest.raises(ScenarioError, match="allow-origin is scheme, host and port"):
+        check_origin(given)
 
 
 async def test_an_address_in_use_is_said_so(stage: Any) -> None:

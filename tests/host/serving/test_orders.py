@@ -27,6 +27,7 @@ from tradefair.host.doors.hosting import Host
 from tradefair.host.doors.registry import HOST_FILE, load_host_file
 from tradefair.host.episode.orders import Order, Terms, checked
 from tradefair.host.seats.plans import STAND_IN, left_alone, plan_seats
+from tradefair.host.server.wire import PLAIN, Manner
 
 SEALED_SEED = 730_519_264_807_153
 
@@ -331,17 +332,17 @@ IDLE_S = 40 * SOON
 
 async def test_terms_of_an_order_survive_a_restart(stage: Any) -> None:
     async with plane(stage) as it:
-        running = _name(await it.create(idle_s=IDLE_S, tools="slim"))
+        running = _name(await it.create(idle_s=IDLE_S, tools="slim", refusals="result"))
         waiting = _name(await it.create(idle_s=IDLE_S, start=False))
         # As if it had been killed between the start and the entry in the registry.
         before = (stage.folder / HOST_FILE).read_bytes()
         await it.http.post(f"/episodes/{waiting}/start")
         await it.host.close()
     (stage.folder / HOST_FILE).write_bytes(before)
-    assert load_host_file(stage.folder).terms == {running: Terms(idle_s=IDLE_S, tools="slim")}
+    assert load_host_file(stage.folder).terms == {running: Terms(idle_s=IDLE_S, tools="slim", refusals="result")}
     with ExitStack() as held:
         host = await _reopened_host(HostFlags(control=0).usual(tasks=False), stage.folder, stage.sandbox, held, None)
-        assert (host.slim_for(running), host.slim_for(waiting)) == (True, False)
+        assert (host.manner_for(running), host.manner_for(waiting)) == (Manner(True, "result"), PLAIN)
         episodes = list(host.episodes.values())
         async with stage.hosted(host):
             ends = [await stage.within(episode.wait_ended()) for episode in episodes]
@@ -355,6 +356,20 @@ async def test_slim_lists_have_no_output_schemas(stage: Any) -> None:
             async with stage.at(answer["url"], answer["invitations"][0]["token"]) as client:
                 listed = (await client.list_tools()).tools
             assert all((tool.output_schema is None) is slim for tool in listed)
+
+
+@pytest.mark.parametrize(("hosts", "orders", "is_error"), [
+    ("error", None, True), ("error", "result", False), ("result", None, False), ("result", "error", True),
+])  # fmt: skip
+async def test_an_order_says_how_its_clients_are_refused_or_else_its_host(
+    stage: Any, hosts: Any, orders: str | None, is_error: bool
+) -> None:
+    async with plane(stage) as it:
+        it.host.manner = Manner(refusals=hosts)
+        answer = await it.create(refusals=orders)
+        async with stage.at(answer["url"], answer["invitations"][0]["token"]) as client:
+            refused = await client.call_tool("fly")
+        assert (refused.is_error, refused.structured_content["code"]) == (is_error, "tool_unavailable")
 
 
 async def test_memory_is_tidied_in_a_twentieth_of_the_time_where_episodes_come_and_go(

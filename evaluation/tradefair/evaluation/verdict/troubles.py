@@ -82,7 +82,7 @@ def _failed(seat: SeatVerdict, message: str, stage: Stage) -> str:
     status, retries = _STATUS.search(message), _RETRIES.search(message)
     if status:
         why = f"the provider answered {status[1]} {often(int(retries[1]) + 1 if retries else 1)}"
-    elif "not a chat completion" in message:
+    elif "the reply is not understood" in message or "not a chat completion" in message:
         why = "the provider's answer was no chat completion"
     elif "Timeout" in message:
         why = "the provider did not answer in time"

@@ -62,13 +62,6 @@ def api_key(url: str) -> str:
     return key or "none"
 
 
-def reply_bound(url: str) -> str:
-    """The field that bounds a reply's tokens: OpenAI's newer models refuse the old name, which everybody else knows."""
-    host = _host(url)
-    known = host == "api.openai.com" or host.endswith((".openai.com", ".openai.azure.com"))
-    return "max_completion_tokens" if known else "max_tokens"
-
-
 def shown_url(url: str) -> str:
     """The URL without user, password, query and fragment."""
     # `port` is parsed when it is read, and raises for text such as `:abc`.

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
@@ -13,30 +12,10 @@ from tradefair.frameworks.models.wire import resent_arguments
 # langchain's names for the senders of messages, and the wire's.
 _ROLES = {"system": "system", "human": "user", "ai": "assistant", "tool": "tool"}
 
-T = TypeVar("T")
-
-
-class EachOnce(Generic[T]):
-    """What `make` makes of the messages of request after request, each message once.
-
-    Most messages of a request are the very objects of the one before.
-    """
-
-    def __init__(self, make: Callable[[BaseMessage], T]) -> None:
-        self._make = make
-        # By the message's own id; held with it, so that no other message gets the same one.
-        self._made: dict[int, tuple[BaseMessage, T]] = {}
-
-    def of(self, messages: Sequence[BaseMessage]) -> list[T]:
-        """One for each message of a request, which takes the place of the request before."""
-        known = self._made
-        self._made = {id(message): known.get(id(message)) or (message, self._make(message)) for message in messages}
-        return [self._made[id(message)][1] for message in messages]
-
 
 def to_wire(message: BaseMessage) -> dict[str, Any]:
     """A message as it stands in a request."""
-    wire: dict[str, Any] = {"role": _ROLES[message.type], "content": message.text}
+    wire: dict[str, Any] = {"role": _ROLES[message.type], "content": str(message.text)}
     if isinstance(message, ToolMessage):
         wire["tool_call_id"] = message.tool_call_id
     if isinstance(message, AIMessage) and (message.tool_calls or message.invalid_tool_calls):

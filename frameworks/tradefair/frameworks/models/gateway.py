@@ -16,7 +16,8 @@ from tradefair.frameworks.models.fault_replies import fault_reply, refused
 from tradefair.frameworks.models.faults import Fault, Faults
 from tradefair.frameworks.models.prompts import Prompts
 from tradefair.frameworks.models.recording import Recorder
-from tradefair.frameworks.models.wire import Answer, ChatRequest, RequestError, error_answer, usage_of
+from tradefair.frameworks.models.reply import reason_of, usage_of
+from tradefair.frameworks.models.wire import Answer, ChatRequest, RequestError, error_answer
 
 
 @dataclass(frozen=True)
@@ -223,7 +224,7 @@ class Gateway:
                 key=asked.key,
                 occurrence=ticket.occurrence,
                 status=answer.status,
-                finish_reason=answer.finish_reason,
+                finish_reason=reason_of(answer.body),
                 fault=fault and fault.kind,
                 retried=retried,
                 latency_s=round(perf_counter() - started, 4),

@@ -6,9 +6,10 @@ import asyncio
 import logging
 import secrets
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Generator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import uvicorn
 from starlette.applications import Starlette
@@ -20,10 +21,11 @@ from starlette.types import Receive, Scope, Send
 from tradefair.cli.ports import listen
 from tradefair.contract import HarnessFailure
 from tradefair.frameworks.models.gateway import Delivery, Gateway
+from tradefair.frameworks.models.responses import chat_request, response_events, responses_reply
 from tradefair.frameworks.models.wire import (
     REQUEST_LIMIT,
-    Answer,
     ChatRequest,
+    Json,
     RequestError,
     chunks,
     error_answer,
@@ -38,8 +40,30 @@ _GRACE_S = 5
 _log = logging.getLogger("tradefair.gateway")
 
 
+class _Words(NamedTuple):
+    """The words of one API for what is a chat completion inside: its request, a reply whole, and as a stream."""
+
+    asked: Callable[[Json], Json]
+    whole: Callable[[Json], Json]
+    streamed: Callable[[Json, ChatRequest], Iterator[bytes]]
+
+
+def _chunks(body: Json, asked: ChatRequest) -> Iterator[bytes]:
+    return chunks(body, include_usage=asked.include_usage)
+
+
+def _events(body: Json, asked: ChatRequest) -> Iterator[bytes]:
+    return response_events(responses_reply(body))
+
+
+_APIS = {
+    "/v1/chat/completions": _Words(dict, dict, _chunks),
+    "/v1/responses": _Words(chat_request, responses_reply, _events),
+}
+
+
 class GatewayApp:
-    """`/v1/chat/completions` and `/v1/models` of one gateway, behind one bearer key.
+    """`/v1/chat/completions`, `/v1/responses` and `/v1/models` of one gateway, behind one bearer key.
 
     Every error has OpenAI's shape, because clients read the message from there; none of ours is to be retried.
     """
@@ -49,16 +73,14 @@ class GatewayApp:
         # As bytes: `compare_digest` takes no text with characters outside ASCII, and a stranger may send such a key.
         self._key = key.encode()
         self._closing = asyncio.Event()
+        # Starlette answers these in plain text, without the shape of an error that clients read.
+        paths = f"there are {', '.join(f'POST {path}' for path in _APIS)} and GET /v1/models"
         self.asgi = Starlette(
             routes=[
-                Route("/v1/chat/completions", self._completions, methods=["POST"]),
+                *(Route(path, partial(self._reply, words=words), methods=["POST"]) for path, words in _APIS.items()),
                 Route("/v1/models", self._models, methods=["GET"]),
             ],
-            # Starlette answers these in plain text, without the shape of an error that clients read.
-            exception_handlers={
-                404: _plainly(404, "there are POST /v1/chat/completions and GET /v1/models"),
-                405: _plainly(405, "there are POST /v1/chat/completions and GET /v1/models"),
-            },
+            exception_handlers={404: _plainly(404, paths), 405: _plainly(405, paths)},
         )
 
     def shut(self) -> None:
@@ -75,11 +97,11 @@ class GatewayApp:
         model = {"id": self._gateway.model, "object": "model", "created": 0, "owned_by": "tradefair"}
         return JSONResponse({"object": "list", "data": [model]})
 
-    async def _completions(self, request: Request) -> Response:
+    async def _reply(self, request: Request, words: _Words) -> Response:
         try:
             # The key before the body: a stranger must not make us read 16 MiB.
             self._check_key(request)
-            asked = parse_request(await _body(request))
+            asked = parse_request(await _body(request), words.asked)
             self._check_model(asked)
             delivery = await self._unless_closing(self._gateway.complete(asked, retried=_retried(request)))
         except RequestError as error:
@@ -91,23 +113,25 @@ class GatewayApp:
             # Ours, whatever it is: a client that tried again would only hide it.
             _log.exception("the gateway failed")
             return _sent(RequestError(f"the gateway failed: {error}"[:1_000], 400, "harness_failure"))
-        return await self._deliver(request, asked, delivery)
+        return await self._deliver(request, asked, delivery, words)
 
-    async def _deliver(self, request: Request, asked: ChatRequest, delivery: Delivery) -> Response:
+    async def _deliver(self, request: Request, asked: ChatRequest, delivery: Delivery, words: _Words) -> Response:
         fault, answer = delivery.fault, delivery.answer
+        # Errors are never streamed: clients look for a status and a JSON body first.
+        events = words.streamed(answer.body, asked) if asked.stream and answer.ok else None
         if fault is not None and fault.kind == "stall":
             # After the answer was made and recorded: the model did reply, only the way back is disturbed.
             await self._stall(request, fault.value)
         if fault is not None and fault.kind == "drop":
             delivery.ticket.lost = True
-            return _Cut(answer, streamed=bool(asked.stream))
+            return _Cut(events)
         # Without this, a client that gave up while the model was thinking would ask a second question by its retry.
         if await request.is_disconnected():
             delivery.ticket.lost = True
-        # Errors are never streamed: clients look for a status and a JSON body first.
-        if asked.stream and answer.ok:
-            return StreamingResponse(_events(answer, asked), media_type="text/event-stream")
-        return JSONResponse(answer.body, answer.status, headers=dict(answer.headers))
+        if events is not None:
+            return StreamingResponse(_sending(events), media_type="text/event-stream")
+        body = words.whole(answer.body) if answer.ok else answer.body
+        return JSONResponse(body, answer.status, headers=dict(answer.headers))
 
     async def _unless_closing(self, answering: Coroutine[Any, Any, Delivery]) -> Delivery:
         """What `answering` gives; RequestError when the gateway closes first."""
@@ -175,9 +199,9 @@ def _plainly(status: int, message: str) -> Any:
     return handle
 
 
-async def _events(answer: Answer, asked: ChatRequest) -> AsyncIterator[bytes]:
-    for chunk in chunks(answer.body, include_usage=asked.include_usage):
-        yield chunk
+async def _sending(events: Iterator[bytes]) -> AsyncIterator[bytes]:
+    for event in events:
+        yield event
 
 
 class _Cut(Response):
@@ -186,11 +210,11 @@ class _Cut(Response):
     The declared length is 1,000 bytes more than what is sent, so a client cannot take the beginning for the whole.
     """
 
-    def __init__(self, answer: Answer, *, streamed: bool) -> None:
+    def __init__(self, events: Iterator[bytes] | None) -> None:
         super().__init__()
         # A stream is cut after its first event, a body within its first field: both must fail in the client's parser.
-        self._start = next(chunks(answer.body, include_usage=False)) if streamed and answer.ok else b'{"id": '
-        self._type = b"text/event-stream" if streamed else b"application/json"
+        self._start = b'{"id": ' if events is None else next(events)
+        self._type = b"application/json" if events is None else b"text/event-stream"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = [(b"content-type", self._type), (b"content-length", str(len(self._start) + 1_000).encode())]

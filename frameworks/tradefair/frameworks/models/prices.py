@@ -91,6 +91,8 @@ def load_prices(path: Path | None = None) -> Mapping[str, Price]:
 
 def _find(model: str, prices: Mapping[str, Price]) -> Price | None:
     # The name as it is goes first: a user's table may price a name with a colon in it.
+    # Fields of its requests, in parentheses, change no price.
+    model = model.partition("(")[0]
     bare = model.partition(":")[2] if model not in prices and ":" in model else model
     # Last without the snapshot's date: a dated price of its own must win over the family's.
     return prices.get(model) or prices.get(bare) or prices.get(_SNAPSHOT.sub("", bare))

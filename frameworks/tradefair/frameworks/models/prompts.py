@@ -1,4 +1,4 @@
-"""What the model of one seat is sent, caught on its way: from the HTTP client, or from a chat model without one.
+"""What the model of one seat is sent, caught on its way: by the door, or by a chat model without one.
 
 Nothing of a request's headers or address is looked at. What cannot be kept is left out; play goes on.
 """
@@ -6,9 +6,7 @@ Nothing of a request's headers or address is looked at. What cannot be kept is l
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
-
-import orjson
+from typing import Any
 
 from tradefair.tracestore import Exchange
 
@@ -25,20 +23,10 @@ class Prompts:
             self._waiting.pop()
         self._waiting.append(Exchange(request, answer))
 
-    def heard_wire(self, sent: bytes, status: int, received: str) -> None:
-        """As `heard`, from the bodies of an HTTP exchange; anything but a chat completion is left out."""
-        try:
-            request: Any = orjson.loads(sent)
-            body: Any = orjson.loads(received)
-        except orjson.JSONDecodeError:
-            return
-        if isinstance(request, dict) and isinstance(cast("dict[str, Any]", request).get("messages"), list):
-            self.heard(cast("dict[str, Any]", request), {"status": status, "body": body})
-
     def take(self, note: Mapping[str, Any]) -> list[Exchange]:
         """The exchanges that belong to a note, once: the last is the one that a model call's note is about."""
-        # Such a note comes from the gateway, while the request is still on its way.
-        if note.get("kind") == "endpoint_fault":
+        # Such a note comes from the way to the model, while the request is still on it.
+        if str(note.get("kind")).startswith("endpoint_"):
             return []
         taken, self._waiting = self._waiting, []
         if taken and note.get("kind") == "model_call":

@@ -35,7 +35,8 @@ from tradefair.frameworks.models.canonical import (
     part_of,
     stripped,
 )
-from tradefair.frameworks.models.wire import Answer, error_answer, usage_of
+from tradefair.frameworks.models.reply import usage_of
+from tradefair.frameworks.models.wire import Answer, error_answer
 from tradefair.tracestore import Trace, open_trace
 from tradefair.tracestore.database import MAGIC
 

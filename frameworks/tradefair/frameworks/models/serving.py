@@ -9,7 +9,7 @@ import os
 import secrets
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
     from tradefair.frameworks.models.backends import Backend
+    from tradefair.frameworks.models.client import ChatClient
+    from tradefair.frameworks.models.dialect import Api
     from tradefair.frameworks.models.gateway import Gateway, OnCall
     from tradefair.frameworks.models.prompts import Prompts
     from tradefair.frameworks.models.recording import Recording
@@ -38,10 +40,11 @@ class Address:
     base_url: str
     model: str
     api_key: str = field(repr=False)
+    api: Api = "gateway"
 
     def endpoint(self, label: str) -> ModelEndpoint:
         """The address as a model endpoint under the label of what is behind it."""
-        return ModelEndpoint("openai", self.model, label, base_url=self.base_url, api_key=self.api_key)
+        return ModelEndpoint("openai", self.model, label, base_url=self.base_url, api_key=self.api_key, api=self.api)
 
 
 class Between(TypedDict, total=False):
@@ -169,37 +172,38 @@ async def _opened(endpoint: ModelEndpoint, between: Between) -> AsyncGenerator[B
             )
         yield _heard(_of_provider(endpoint), endpoint)
         return
+    from tradefair.frameworks.models.seat_chat import SeatChat
+
+    bound = endpoint.max_reply
     # Without a gateway: a policy in this process needs no HTTP between itself and the graph.
     if endpoint.kind == "policy" and not _stands(between):
-        from tradefair.frameworks.models.policy_chat import PolicyChatModel
+        from tradefair.frameworks.models.backends import PolicyBackend
 
-        if endpoint.policy is None:
-            raise HarnessFailure(f"{endpoint.label}: the policy was not attached: ModelEndpoint.with_policy(…)")
-        yield PolicyChatModel(
-            policy=endpoint.policy, label=endpoint.label, prompts=endpoint.prompts, max_reply=endpoint.max_reply
-        )
+        yield SeatChat(PolicyBackend(endpoint).ask, model=endpoint.label, max_reply=bound)
         return
-    from tradefair.frameworks.models.openai_chat import OpenAIChat
+    async with open_client("", endpoint, **between) as client:
+        yield SeatChat(client.ask, model=client.model, fields=client.fields, max_reply=bound)
 
-    # A policy's parameters were given to the policy; only an endpoint gets its own as fields.
-    options, timeout_s = dict(endpoint.params) if endpoint.kind == "openai" else {}, endpoint.timeout_s
-    prompts, max_reply = endpoint.prompts, endpoint.max_reply
+
+@asynccontextmanager
+async def open_client(
+    framework: str, endpoint: ModelEndpoint, **between: Unpack[Between]
+) -> AsyncGenerator[ChatClient]:
+    """A client of the endpoint, whatever lies behind it. Raises HarnessFailure when it may not be reached.
+
+    A framework is given this client and none of its own, so that keys, proxies and retries are decided in one place.
+    """
+    from tradefair.frameworks.models.client import make_client
+
     async with AsyncExitStack() as stack:
+        # Asked directly, the options are in the requests themselves; a gateway adds them.
         if endpoint.kind != "openai" or _stands(between):
             address = await stack.enter_async_context(open_address(endpoint, **between))
-            # The gateway adds the options; added here as well, they would be in the request twice.
-            endpoint, options = address.endpoint(endpoint.label), {}
-        model = OpenAIChat(
-            model=endpoint.model,
-            base_url=endpoint.base_url,
-            options=options,
-            api_key=endpoint.api_key,
-            timeout_s=timeout_s,
-            max_reply=max_reply,
-            prompts=prompts,
-        )
-        stack.push_async_callback(model.aclose)
-        yield model
+            kept: dict[str, Any] = {"prompts": endpoint.prompts, "note": endpoint.note, "timeout_s": endpoint.timeout_s}
+            endpoint = replace(address.endpoint(endpoint.label), **kept)
+        client = make_client(framework, endpoint)
+        async with client.openai:
+            yield client
 
 
 def _heard(model: BaseChatModel, endpoint: ModelEndpoint) -> BaseChatModel:
@@ -220,7 +224,7 @@ def _stands(between: Between) -> bool:
 def _direct(endpoint: ModelEndpoint) -> Address:
     url = endpoint_url(endpoint.base_url)
     check_allowed(url)
-    return Address(url, endpoint.model, endpoint.api_key or api_key(url))
+    return Address(url, endpoint.model, endpoint.api_key or api_key(url), endpoint.api)
 
 
 def _of_provider(endpoint: ModelEndpoint) -> BaseChatModel:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, NoReturn, cast
+from typing import Any, Generic, Literal, NoReturn, TypeVar, cast
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -13,11 +13,36 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 REQUEST_LIMIT = 16 * 1024 * 1024
 """Bytes of one request."""
 
+PASSED_ON = ("retry-after", "retry-after-ms", "x-should-retry")
+"""Headers of an endpoint that reach its client: when to ask again. Others may name accounts or set cookies."""
+
 _PIECE = 48
 """Characters of text or arguments in one piece of a stream."""
 
 Json = dict[str, Any]
 """A JSON object of the wire; Any because its values are whatever the other side sent."""
+
+
+T = TypeVar("T")
+M = TypeVar("M")
+
+
+class EachOnce(Generic[M, T]):
+    """What `make` makes of the messages of request after request, each message once.
+
+    Most messages of a request are the very objects of the one before.
+    """
+
+    def __init__(self, make: Callable[[M], T]) -> None:
+        self._make = make
+        # By the message's own id; held with it, so that no other message gets the same one.
+        self._made: dict[int, tuple[M, T]] = {}
+
+    def of(self, messages: Sequence[M]) -> list[T]:
+        """One for each message of a request, which takes the place of the request before."""
+        known = self._made
+        self._made = {id(message): known.get(id(message)) or (message, self._make(message)) for message in messages}
+        return [self._made[id(message)][1] for message in messages]
 
 
 class RequestError(Exception):
@@ -49,13 +74,18 @@ class WireMessage(BaseModel):
     @property
     def text(self) -> str:
         """The content as one string. Raises RequestError for images and the like."""
-        if not isinstance(self.content, list):
-            return self.content or ""
-        # Parts of other types have no text; a policy or a plain endpoint could not see what they show.
-        texts = [part.get("text") for part in self.content]
-        if not all(isinstance(text, str) for text in texts):
-            raise RequestError("this endpoint reads text only")
-        return "".join(cast("list[str]", texts))
+        return content_text(self.content)
+
+
+def content_text(content: str | Sequence[Json] | None) -> str:
+    """A message's content as one string. Raises RequestError for images and the like."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    # Parts of other types have no text; a policy or a plain endpoint could not see what they show.
+    texts = [part.get("text") for part in content]
+    if not all(isinstance(text, str) for text in texts):
+        raise RequestError("this endpoint reads text only")
+    return "".join(cast("list[str]", texts))
 
 
 class ChatRequest(BaseModel):
@@ -81,14 +111,15 @@ class ChatRequest(BaseModel):
         return bool((self.stream_options or {}).get("include_usage"))
 
 
-def parse_request(body: bytes) -> ChatRequest:
-    """A request from its bytes. Raises RequestError, which names the field that is wrong."""
+def parse_request(body: bytes, read: Callable[[Json], Json] = dict) -> ChatRequest:
+    """A request from its bytes, which `read` says as a chat completion's. Raises RequestError: what is wrong, where."""
     try:
         raw: Any = orjson.loads(body)
         if not can_be_sent(raw):
             raise RequestError("the body is nested too deeply")
         # What is not an object goes in as it is, for pydantic's own message.
-        return ChatRequest.model_validate({**raw, "raw": raw} if isinstance(raw, dict) else raw)
+        said = read(cast("Json", raw)) if isinstance(raw, dict) else raw
+        return ChatRequest.model_validate({**said, "raw": said} if isinstance(raw, dict) else raw)
     except orjson.JSONDecodeError as error:
         raise RequestError(f"the body is not JSON: {error}") from None
     except ValidationError as error:
@@ -110,15 +141,6 @@ def can_be_sent(value: object) -> bool:
     return True
 
 
-class Usage(NamedTuple):
-    """Tokens of one call; None where the endpoint did not say."""
-
-    input_tokens: int | None = None
-    cached_input_tokens: int | None = None
-    output_tokens: int | None = None
-    estimated: bool = False
-
-
 @dataclass(frozen=True)
 class Answer:
     """Status and body as they go to the client: a `chat.completion`, or `{"error": …}`."""
@@ -131,13 +153,6 @@ class Answer:
     def ok(self) -> bool:
         """Whether it is a model's reply."""
         return self.status < 400
-
-    @property
-    def finish_reason(self) -> str | None:
-        """Why the model stopped."""
-        choice = _first_choice(self.body)
-        reason = choice.get("finish_reason")
-        return reason if isinstance(reason, str) else None
 
 
 def completion(
@@ -184,26 +199,6 @@ def error_answer(status: int, message: str, code: str, *, retry: bool, retry_aft
     return Answer(status, {"error": {"message": message, "type": kind, "param": None, "code": code}}, headers)
 
 
-def usage_of(body: Json) -> Usage:
-    """The usage that a body states, as far as it can be believed.
-
-    Negative numbers, floats, texts and booleans count as not stated.
-    """
-    usage = body.get("usage")
-    if not isinstance(usage, dict):
-        return Usage()
-    stated = cast("Json", usage)
-    details = stated.get("prompt_tokens_details")
-    cached = cast("Json", details).get("cached_tokens") if isinstance(details, dict) else None
-    counts = (_count(stated.get("prompt_tokens")), _count(cached), _count(stated.get("completion_tokens")))
-    return Usage(*counts, estimated=stated.get("usage_estimated") is True)
-
-
-def _count(value: object) -> int | None:
-    # `True` is an int in Python.
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
 def _first_choice(body: Json) -> Json:
     choices = body.get("choices")
     first: object = cast("list[object]", choices)[0] if isinstance(choices, list) and choices else None
@@ -225,7 +220,7 @@ def chunks(body: Json, *, include_usage: bool) -> Iterator[bytes]:
     # Text and calls may both follow; a null content tells clients that no text comes.
     yield event({"role": "assistant", "content": None if message.get("content") is None else ""})
     for name in ("content", "refusal"):
-        for piece in _pieces(message.get(name)):
+        for piece in pieces(message.get(name)):
             yield event({name: piece})
     for index, call in enumerate(cast("Sequence[Json]", message.get("tool_calls") or ())):
         for delta in _call_deltas(index, call):
@@ -243,11 +238,12 @@ def _call_deltas(index: int, call: Json) -> Iterator[Json]:
     opening = {"name": function.get("name"), "arguments": ""}
     yield {"index": index, "id": call.get("id"), "type": "function", "function": opening}
     # Id and name once, in the opening; further pieces are joined by the call's index.
-    for piece in _pieces(function.get("arguments")):
+    for piece in pieces(function.get("arguments")):
         yield {"index": index, "function": {"arguments": piece}}
 
 
-def _pieces(text: object) -> Iterator[str]:
+def pieces(text: object) -> Iterator[str]:
+    """A text as the pieces of a stream; what is no text has none."""
     if isinstance(text, str):
         for start in range(0, len(text), _PIECE):
             yield text[start : start + _PIECE]

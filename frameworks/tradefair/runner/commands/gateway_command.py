@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from tradefair.catalog import default_scenario, load_scenario, market_type
+from tradefair.cli.options import API
 from tradefair.cli.options_file import configured
 from tradefair.cli.terminal import say, tell, watched
 from tradefair.contract.errors import ScenarioError, unknown
@@ -29,7 +30,7 @@ _FAULTS = (
 )
 
 
-@configured("gateway", "seat seed scenario set faults host")
+@configured("gateway", "api seat seed scenario set faults host")
 def gateway(
     market: Annotated[str, typer.Option(help="The market whose policy answers, such as double_auction.")] = "",
     policy: Annotated[str, typer.Option(help="The policy that answers; default: the market's stand-in.")] = "",
@@ -41,6 +42,7 @@ def gateway(
         str, typer.Option(help="What answers: openai:<model>, or of this machine local or local:FILE.gguf.")
     ] = "",
     base_url: Annotated[str, typer.Option(help="Where the upstream is; its key comes from OPENAI_API_KEY.")] = "",
+    api: Annotated[str, typer.Option(help=API)] = "",
     replay: Annotated[
         Path | None, typer.Option(help="Answer from this recording, alone or in an upstream's name.")
     ] = None,
@@ -50,7 +52,7 @@ def gateway(
     port: Annotated[int, typer.Option(min=0, max=65_535, help="Port; default: a free one.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print base URL, model and key as one JSON object.")] = False,
 ) -> int:
-    """Serve an OpenAI-compatible endpoint until interrupted: chat completions with tools, streaming, recording.
+    """Serve an OpenAI-compatible endpoint until interrupted: chat completions and Responses, streamed, recorded.
 
     In front of a policy (--market), a real endpoint or a local model (--upstream), or a recording (--replay).
     A policy plays one seat of one episode: start the gateway anew for another one. Base URL and key are printed once,
@@ -73,7 +75,7 @@ def gateway(
         endpoint, seat = _policy_endpoint(market_type(market), chosen, policy, seat, seed)
         role = _Role(market, chosen.id, seat, seed)
     elif upstream:
-        endpoint = _upstream(upstream, base_url, replay)
+        endpoint = _upstream(upstream, base_url, replay, api)
     else:
         # The recording is the endpoint itself here, and not one in another endpoint's name.
         endpoint, replay = read_endpoint(f"replay:{replay}"), None
@@ -150,10 +152,10 @@ def _show(call: ModelCall) -> None:
     say(f"{call.number}: {call.status}{tokens}, {call.latency_s:.2f} s{fault}")
 
 
-def _upstream(spelling: str, base_url: str, replay: Path | None) -> ModelEndpoint:
+def _upstream(spelling: str, base_url: str, replay: Path | None, api: str) -> ModelEndpoint:
     from tradefair.runner.play.agent_spec import read_endpoint
 
-    endpoint = read_endpoint(spelling, base_url)
+    endpoint = read_endpoint(spelling, base_url, api=api or "auto")
     if endpoint.kind not in ("openai", "local"):
         raise ScenarioError(f"--upstream {spelling!r}: an upstream is openai:<model>, local or local:FILE.gguf")
     if endpoint.kind == "local" and replay:

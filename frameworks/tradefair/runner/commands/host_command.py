@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from tradefair.runner.tasks.serving import EnvExtension
 
 _RARE = """
-    data wait slim-tools label
-    per-address proxy body-limit auth issuer resource invite store
+    data wait slim-tools refusals label
+    allow-origin per-address proxy body-limit auth issuer resource invite store
     until-over linger observers control-token-env control-token-file max-episodes
     max-seats ttl idle rate burst call-budget byte-budget episode-bytes keep-free drain
     salt-file log-format log-level

@@ -14,7 +14,7 @@ from tradefair.runner.play.agent_flags import AgentFlags
 from tradefair.runner.play.play_flags import Often, Played
 
 
-@configured("play", "prompts window faults approve slim-tools trials open quiet")
+@configured("play", "model-option prompts window faults approve slim-tools trials open quiet")
 def play(
     episode: Played,
     agent: AgentFlags,

@@ -89,6 +89,7 @@ class AgentEntry(_Strict):
     model: str | None = Field(default=None, max_length=300)
     models: Annotated[list[str], Field(min_length=1, max_length=100)] | None = None
     base_url: str | None = Field(default=None, max_length=500)
+    api: str | None = Field(default=None, max_length=20)
     window: str | None = Field(default=None, max_length=80)
     offer: str | None = Field(default=None, max_length=80)
     max_reply: int | None = Field(default=None, ge=0, le=1_000_000)
@@ -124,6 +125,7 @@ class AgentEntry(_Strict):
             offer=self.offer,
             max_reply=self.max_reply,
             timeout_s=self.model_timeout_s,
+            api=self.api,
         )
 
     @property

@@ -16,6 +16,7 @@ from tradefair.cli.options import PlayerFlags
 from tradefair.contract.errors import ScenarioError
 from tradefair.contract.scenario import checked_content, parse_override
 from tradefair.frameworks import FRAMEWORKS
+from tradefair.frameworks.models.endpoint import add_field, read_fields, spell_fields
 from tradefair.frameworks.models.faults import FAULTS
 
 if TYPE_CHECKING:
@@ -64,6 +65,10 @@ class AgentFlags(PlayerFlags):
         str, typer.Option("--agent", help=f"Plays the agent's seat: policy:<name>, {_AGENTS}; default react.")
     ] = ""
     model: Annotated[str, typer.Option(help=_MODELS)] = ""
+    model_option: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=JSON", help="A field of each request to the model, such as temperature=0."),
+    ] = None
     prompts: Annotated[
         bool | None,
         typer.Option("--prompts/--no-prompts", help="Keep in the trace what the model is sent; default: yes."),
@@ -147,6 +152,8 @@ class AgentFlags(PlayerFlags):
         player = with_policy(self)
         named = {field.name: getattr(player, field.name, None) for field in fields(AgentSpec)}
         given = {name: str(value) if isinstance(value, Path) else value for name, value in named.items()}
+        if self.model_option:
+            given["model"] = _with_options(self.model, self.model_option)
         # `False` stays: `approve = false` must be able to take back what the trace recorded.
         return {name: value for name, value in given.items() if value not in (None, "")}
 
@@ -165,6 +172,17 @@ class AgentFlags(PlayerFlags):
             given = {"--limit calls": self._limited.calls, "--limit tokens": self._limited.tokens}
             refuse(given, f"limits are for agents that ask a model, and --agent {spec.framework} asks none")
         return spec
+
+
+def _with_options(model: str, texts: Iterable[str]) -> str:
+    """The model with further fields of its requests, as `--model` spells them. Raises ScenarioError."""
+    if model.partition(":")[0] in ("", "policy", "replay", "local"):
+        raise ScenarioError("--model-option is for openai:<model> and <provider>:<model>: name one with --model")
+    name, fields = read_fields(model)
+    for text in texts:
+        for option, value in read_fields(f"({text})")[1].items():
+            add_field(fields, option, value)
+    return spell_fields(name, fields)
 
 
 def refuse(options: Mapping[str, Any], why: str) -> None:

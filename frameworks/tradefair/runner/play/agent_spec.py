@@ -21,7 +21,7 @@ from tradefair.contract.kernel.players import PERSON, AgentRecord, Limits, check
 from tradefair.frameworks import FRAMEWORKS, load_framework
 from tradefair.frameworks.base import SeatAgent
 from tradefair.frameworks.models.access import DEFAULT_URL, api_key, check_allowed, endpoint_url, is_loopback, shown_url
-from tradefair.frameworks.models.endpoint import ModelEndpoint, parse_model
+from tradefair.frameworks.models.endpoint import ModelEndpoint, parse_model, read_fields, spell_fields
 from tradefair.frameworks.models.faults import Faults
 from tradefair.frameworks.models.local.weights import LABEL, find_weights, fingerprint
 from tradefair.frameworks.models.prices import load_prices
@@ -58,7 +58,8 @@ class AgentSpec:
     `approve` a person is asked before each action. `trials` holds what an agent wrote after earlier episodes
     (`runner.trials`), oldest first. `timeout_s` is how long a model's reply may take, in seconds; None means the
     endpoint's own default. With `prompts` the trace keeps what the model is sent. `offer` says which tools a graph
-    offers its model per reply, `max_reply` how many tokens one may have (0: any number).
+    offers its model per reply, `max_reply` how many tokens one may have (0: any number). `api` is how an `openai:`
+    endpoint is asked.
     """
 
     framework: str = "react"
@@ -75,6 +76,7 @@ class AgentSpec:
     prompts: bool = True
     offer: str | None = None
     max_reply: int | None = None
+    api: str | None = None
 
     @property
     def label(self) -> str:
@@ -115,7 +117,7 @@ class AgentSpec:
         if self.model is None and self.replay is None:
             return None
         # A recording without a named model answers under an endpoint of its own.
-        return read_endpoint(self.model or f"{_REPLAY}{self.replay}", self.base_url, self.timeout_s)
+        return read_endpoint(self.model or f"{_REPLAY}{self.replay}", self.base_url, self.timeout_s, self.api or "auto")
 
     def plain(self) -> dict[str, Any]:
         """Plain data from which `of_plain` makes the same agent, paths included: for a sweep's own workers."""
@@ -158,6 +160,7 @@ class AgentSpec:
         """What else makes it another agent, where it is not the default; of a local model its file and library."""
         offer = self._offer if self._offer != "all" or _is_local(self.model) else None
         said: dict[str, JsonValue] = {"faults": self.faults, "offer": offer, "max_reply": self.max_reply}
+        said |= {"api": self.api}
         # A recording answers in the model's place, and needs no weights.
         if recording is None and _is_local(self.model):
             # `ready` says what is wrong with them.
@@ -204,6 +207,7 @@ class AgentSpec:
             replay=replay,
             offer=_recorded(record, "offer", str),
             max_reply=_recorded(record, "max_reply", int),
+            api=_recorded(record, "api", str),
         )
 
 
@@ -226,8 +230,18 @@ def _is_local(model: str | None) -> bool:
 
 
 def _shown(model: str | None) -> str | None:
-    """A model as tables and traces may show it: a local one by its label, never by where its file lies."""
-    return read_endpoint(str(model)).label if _is_local(model) else model
+    """A model as tables and traces may show it: a local one by its label, never by where its file lies.
+
+    Fields of its requests stand in one order, so that two spellings are one player.
+    """
+    if _is_local(model):
+        return read_endpoint(str(model)).label
+    if model is None or model.lstrip().startswith((POLICY, _REPLAY)):
+        return model
+    # What cannot be read is refused by `ready`; a record of a stranger's trace is shown as it is.
+    with suppress(ScenarioError):
+        return spell_fields(*read_fields(model))
+    return model
 
 
 def _digest_of(recording: str) -> str:
@@ -340,12 +354,15 @@ def agent_of(player: PlayerFlags, limits: Limits | None = None) -> AgentSpec:
     player = with_policy(player)
     native = player.model.startswith(POLICY)
     framework = player.framework or (NATIVE if native else "react")
-    return AgentSpec(framework, player.model or None, player.base_url or None, limits or Limits())
+    made = AgentSpec(framework, player.model or None, player.base_url or None, limits or Limits())
+    return replace(made, api=player.api or None)
 
 
-def read_endpoint(model: str, base_url: str | None = None, timeout_s: float | None = None) -> ModelEndpoint:
+def read_endpoint(
+    model: str, base_url: str | None = None, timeout_s: float | None = None, api: str = "auto"
+) -> ModelEndpoint:
     """The endpoint that a text such as `openai:<model>` names; a reply may take `timeout_s`. Raises ScenarioError."""
-    found = parse_model(model, base_url=base_url or None)
+    found = parse_model(model, base_url=base_url or None, api=api)
     return found if timeout_s is None else replace(found, timeout_s=timeout_s)
 
 

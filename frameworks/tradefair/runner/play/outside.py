@@ -40,8 +40,9 @@ async def open_door(
     """
     from tradefair.host.doors.app import MCP_PATH, HttpServer
     from tradefair.host.doors.hosting import Host
+    from tradefair.host.server.wire import Manner
 
-    host = Host(slim=slim)
+    host = Host(manner=Manner(slim))
     host.add(episode)
     server = HttpServer(host, pages=person)
     # One token per seat, so that a client of one seat cannot act in another.

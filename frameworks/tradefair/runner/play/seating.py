@@ -38,6 +38,7 @@ async def play_seat(
     from mcp import Client
 
     from tradefair.host.server.binding import build_server
+    from tradefair.host.server.wire import SLIM
 
     brief = episode.core.market_type.brief(episode.core.scenario, seat)
     # Before the connection: a client from outside has its own, through the host.
@@ -54,7 +55,7 @@ async def play_seat(
     # Wrapped once for agent and gateway alike: notes of both pass here exactly once.
     note = with_costs(noted, agent.spec.model)
     # Slim: our own server makes its answers of the types that the client would check them against, at every call.
-    async with Client(build_server(episode, seat, slim=True)) as client:
+    async with Client(build_server(episode, seat, manner=SLIM)) as client:
         connection = SeatConnection(
             client,
             seat,
@@ -85,8 +86,8 @@ async def _model(
     endpoint = _endpoint(episode, agent, seat)
     spec = agent.spec
     ours = spec.framework in FRAMEWORKS
-    if endpoint is not None and ours:
-        endpoint = replace(endpoint, prompts=prompts)
+    if endpoint is not None:
+        endpoint = replace(endpoint, prompts=prompts if ours else None, note=note)
     # A direct endpoint is the usual case; a gateway costs one more HTTP hop per call
     # (docs/explanation/why/frameworks.md).
     if endpoint is None or not (spec.replay or spec.faults or (prompts is not None and not ours)):
@@ -107,7 +108,7 @@ async def _model(
         # and the fields of its requests would be added behind the back of its prompts.
         made = address.endpoint(endpoint.label)
         fields = made.params if endpoint.kind == "policy" else endpoint.params
-        yield replace(made, timeout_s=endpoint.timeout_s, prompts=endpoint.prompts, params=fields)
+        yield replace(made, timeout_s=endpoint.timeout_s, prompts=endpoint.prompts, note=note, params=fields)
 
 
 def _endpoint(episode: Episode, agent: ReadyAgent, seat: SeatId) -> ModelEndpoint | None:

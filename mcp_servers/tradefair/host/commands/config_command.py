@@ -54,7 +54,9 @@ class _Entry:
 
 
 @configured(
-    "serve", "others seed set data wait slim-tools", keys="scenario others seed set data out wait slim-tools seat"
+    "serve",
+    "others seed set data wait slim-tools refusals",
+    keys="scenario others seed set data out wait slim-tools refusals seat",
 )
 def config(
     episode: _Configured,

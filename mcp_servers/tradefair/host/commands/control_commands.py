@@ -13,6 +13,7 @@ import typer
 from tradefair.cli.options import OTHERS, PLAIN, SharedOptions, grouped
 from tradefair.cli.options_file import ConfiguredCommand, configured
 from tradefair.cli.terminal import tell
+from tradefair.contract.bounds import Refusals
 from tradefair.contract.errors import ScenarioError, StorageUnavailable
 from tradefair.contract.text import clean_json
 from tradefair.files.folders import new_private
@@ -73,7 +74,7 @@ def _all(context: _Context, plane: _Plane) -> None:
 
 
 @control.command(cls=ConfiguredCommand)
-@configured("control-create", "same-seed others set ttl idle slim-tools label observers start")
+@configured("control-create", "same-seed others set ttl idle slim-tools refusals label observers start")
 def create(
     context: _Context,
     market: Annotated[str | None, typer.Argument(help="The market, such as double_auction; or --task.")] = None,
@@ -92,6 +93,9 @@ def create(
         float | None, typer.Option(help="Seconds without a call, then it ends (truncated:idle); default: the host's.")
     ] = None,
     slim: Annotated[bool, typer.Option("--slim-tools", help="List tools without their output schemas.")] = False,
+    refusals: Annotated[
+        Refusals | None, typer.Option(help="A refusal is an error, or a result; default: as the host says.")
+    ] = None,
     labels: Annotated[
         list[str] | None, typer.Option("--label", help="Who plays a seat, in your words: B1=openai:gpt-5/react.")
     ] = None,
@@ -124,6 +128,7 @@ def create(
             ttl_s=ttl,
             idle_s=idle,
             tools="slim" if slim else "full",
+            refusals=refusals,
             labels=parse_labels(labels or ()),
             observers=observers,
             start=start,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tradefair.contract.bounds import MAX_WAIT_S
+from tradefair.contract.bounds import MAX_WAIT_S, Refusals
 from tradefair.contract.errors import ScenarioError, SeatError
 from tradefair.host.clients.client_config import CONTROL_TOKEN_VARIABLE, read_token
 from tradefair.host.server.bounds import EPISODE_BYTES, KEEP_FREE, MAX_BYTES, MAX_SEATS, PER_ADDRESS
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tradefair.host.doors.oauth import Issuer
     from tradefair.host.doors.places import Bounds
     from tradefair.host.server.quotas import Quotas
+    from tradefair.host.server.wire import Manner
 
 # A token of random letters and digits of this length cannot be guessed; a word can.
 _MIN_CONTROL_TOKEN_CHARS = 20
@@ -30,13 +31,27 @@ _USUAL_OF_TASKS = {"most": 256, "idle": 600, "linger": 600, "rate": 0, "control"
 
 @dataclass(frozen=True)
 class SeatFlags:
-    """What the clients of seats get."""
+    """What the clients of seats get.
+
+    `refusals` of "result" come without `isError`, for clients that keep errors from their models. Lists of tools then
+    have no output schemas, as with `slim`: a refusal fits none of them.
+    """
 
     wait: Annotated[
         float | None,
         typer.Option(min=0, max=MAX_WAIT_S, help="Seconds of an await_turn that names none; default: the scenario's."),
     ] = None
     slim: Annotated[bool, typer.Option("--slim-tools", help="List tools without their output schemas.")] = False
+    refusals: Annotated[
+        Refusals, typer.Option(help="A refusal is an error, or a result: for clients that show their model no errors.")
+    ] = "error"
+
+    @property
+    def manner(self) -> Manner:
+        """How the clients are served."""
+        from tradefair.host.server.wire import Manner
+
+        return Manner(self.slim, self.refusals)
 
 
 @dataclass(frozen=True)
@@ -54,7 +69,8 @@ class HostFlags(SeatFlags):
     """Addresses, tokens and quotas of a host.
 
     `control` is None without a control plane. `ttl`, `idle`, `rate`, `budget`, `byte_budget` and `episode_bytes` of 0
-    set no limit. `store` is the address of a shared store for the traces; None keeps them in files.
+    set no limit. `store` is the address of a shared store for the traces; None keeps them in files. `pages` are URLs of
+    scheme, host and port alone, as the origins of browsers are.
     """
 
     seats: Annotated[str, typer.Option(help="Seats to invite: B1,S1, or all; default: the scenario's agents.")] = ""
@@ -66,6 +82,12 @@ class HostFlags(SeatFlags):
     port: Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen on; 0 takes a free one.")] = 0
     remote: Annotated[bool, typer.Option("--allow-remote", help="Listen on an address that others can reach.")] = False
     names: Annotated[list[str] | None, typer.Option("--name", help="Further host name that clients may use.")] = None
+    pages: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-origin", metavar="URL", help="Web page whose scripts may open seats: https://app.example"
+        ),
+    ] = None
     per_address: Annotated[
         int, typer.Option(min=1, help="Connections from one address other than this machine's and those of `proxy`.")
     ] = PER_ADDRESS
@@ -176,6 +198,13 @@ class HostFlags(SeatFlags):
         from tradefair.host.doors.oauth import Issuer
 
         return Issuer(self.issuer, self.resource)
+
+    @property
+    def origins(self) -> list[str]:
+        """From which pages browsers may come. Raises ScenarioError for what is no origin."""
+        from tradefair.host.doors.listening import check_origin
+
+        return list(map(check_origin, self.pages or ()))
 
     @property
     def bounds(self) -> Bounds:

@@ -78,6 +78,8 @@ async def run_host(
         if port:
             listen(address, port, option=option).close()
     issuer = hosting.oauth
+    # As above: a page that is none, too.
+    _ = hosting.origins
     if issuer is not None:
         # A mistyped issuer is told now, not to the first client.
         await issuer.fetch_keys()
@@ -109,6 +111,7 @@ async def _serve_host(
         public_names=hosting.names or (),
         drain_s=hosting.drain,
         bounds=hosting.bounds,
+        origins=hosting.origins,
     )
     control, control_token = _control(host, hosting, token, server.url, extension)
 
@@ -198,7 +201,7 @@ def _host(
         sandbox=sandbox,
         logs=logs,
         wait_s=hosting.wait,
-        slim=hosting.slim,
+        manner=hosting.manner,
         issuer=issuer,
     )
 

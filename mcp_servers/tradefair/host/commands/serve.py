@@ -51,7 +51,7 @@ async def _serve(episode: Playable, seat: SeatId, serving: ServeFlags, heard: He
         if serving.wait is not None:
             episode.wait_s = serving.wait
         leave_on_signals(close)
-        await run_on_pipes(build_server(episode, seat, transport="stdio", slim=serving.slim), heard)
+        await run_on_pipes(build_server(episode, seat, transport="stdio", manner=serving.manner), heard)
     finally:
         await close()
 

@@ -16,7 +16,7 @@ from tradefair.host.commands.host_flags import ServeFlags
 _Seat = Annotated[str, typer.Option(help="The seat to serve; default: the scenario's first agent seat.")]
 
 
-@configured("serve", "wait slim-tools")
+@configured("serve", "wait slim-tools refusals")
 def serve(episode: EpisodeFlags, serving: ServeFlags, seat: _Seat = "") -> None:
     """Serve one seat of one episode on standard input and output, scripted policies on the others.
 

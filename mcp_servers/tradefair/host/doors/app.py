@@ -19,6 +19,7 @@ from starlette.applications import Starlette
 from starlette.authentication import AuthCredentials
 from starlette.middleware import Middleware
 from starlette.middleware.authentication import AuthenticationMiddleware
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 MCP_PATH = "/mcp"
 _METADATA = "/.well-known/oauth-protected-resource"
 _REFUSED = "tradefair.refused"
+# Headers of answers that a client of the protocol reads.
+_EXPOSED = ("mcp-session-id", "www-authenticate", "retry-after")
 _NO_HEADER = re.compile(r'[^\x20-\x7e]|["\\]')
 # Seconds that a client is told to wait for an episode that has not started; an operator starts it by hand.
 _RETRY_AFTER_S = 2
@@ -51,15 +54,17 @@ class SeatApp:
     """The ASGI application of seats and observers: `/mcp` by bearer token, `/health` for process supervisors.
 
     `allowed_hosts` are the values of the Host header (`name:port`) that are answered, and the origins from which a
-    browser may come: other values are refused, or a web page could rebind its name to this machine. `pages`: also the
-    pages on which a person plays.
+    browser may come: other values are refused, or a web page could rebind its name to this machine. `origins` are
+    those of further pages, whose scripts may read the answers. `pages`: also the pages on which a person plays.
     """
 
-    def __init__(self, host: Host, allowed_hosts: Sequence[str], *, pages: bool = False) -> None:
+    def __init__(
+        self, host: Host, allowed_hosts: Sequence[str], *, origins: Sequence[str] = (), pages: bool = False
+    ) -> None:
         self._host = host
         self._opening = anyio.Lock()
         # Checked by each door; /health answers under any name.
-        self._security = security_settings(allowed_hosts)
+        self._security = security_settings(allowed_hosts, origins)
         backend = _Backend(SeatVerifier(host.tokens, host.issuer))
         # The middleware reads the token of every request; only the MCP path requires one.
         self.starlette = Starlette(
@@ -70,7 +75,7 @@ class SeatApp:
                 *([Route(f"{_METADATA}{rest}", self._told, methods=["GET"]) for rest in ("", "/{path:path}")]),
                 *(page_routes(allowed_hosts) if pages else ()),
             ],
-            middleware=[Middleware(AuthenticationMiddleware, backend=backend)],
+            middleware=[*_cross_origin(origins), Middleware(AuthenticationMiddleware, backend=backend)],
             lifespan=self._lifespan,
         )
 
@@ -133,11 +138,11 @@ class SeatApp:
                 gate = host.gate(episode_id, grant_id, observer=True)
                 # A gate for each observer's token: observers are strangers to each other, and none may use up another's
                 # calls.
-                server = build_observer_server(episode, transport="http", gate=gate, slim=host.slim_for(episode_id))
+                server = build_observer_server(episode, transport="http", gate=gate, manner=host.manner_for(episode_id))
             else:
                 # The seat's gate is shared by all its tokens, or a seat could multiply its quotas by tokens.
-                gate, slim = host.gate(episode_id, seat), host.slim_for(episode_id)
-                server = build_server(episode, seat, transport="http", gate=gate, slim=slim)
+                gate, manner = host.gate(episode_id, seat), host.manner_for(episode_id)
+                server = build_server(episode, seat, transport="http", gate=gate, manner=manner)
             door = host.doors.put(grant_id, Door(server, self._security, host.body_limit, host.quotas))
             # Started before it is used: `run` has to open the SDK's session manager first.
             await host.tasks.start(door.run)
@@ -184,11 +189,30 @@ class _Entrance:
             await JSONResponse(told, refused.status, headers)(scope, receive, send)
 
 
+def _cross_origin(origins: Sequence[str]) -> list[Middleware]:
+    """What tells browsers that scripts of these origins may ask and read. First of all: a preflight has no token."""
+    if not origins:
+        return []
+    return [
+        Middleware(
+            CORSMiddleware,
+            allow_origins=origins,
+            allow_methods=["GET", "POST", "DELETE"],
+            # Any, since the protocol names new ones with each revision. Never cookies: only a token counts.
+            allow_headers=["*"],
+            expose_headers=_EXPOSED,
+            # Browsers ask so before a public page reaches this machine.
+            allow_private_network=True,
+        )
+    ]
+
+
 class HttpServer:
     """A host on a socket. `port` 0 takes a free one; `url` is known before anything is served.
 
     `public_names` are further host names (`market.example`, or with a port) that clients may use. `drain_s` is how many
-    seconds rounds may take to end after a signal, `bounds` what connections may take; `pages` is that of `SeatApp`.
+    seconds rounds may take to end after a signal, `bounds` what connections may take; `origins` and `pages` are those
+    of `SeatApp`.
     Raises ScenarioError when the address is taken.
     """
 
@@ -201,10 +225,11 @@ class HttpServer:
         public_names: Iterable[str] = (),
         drain_s: float = 0.0,
         bounds: Bounds | None = None,
+        origins: Sequence[str] = (),
         pages: bool = False,
     ) -> None:
         def make_app(names: Sequence[str]) -> Starlette:
-            return SeatApp(host, names, pages=pages).starlette
+            return SeatApp(host, names, origins=origins, pages=pages).starlette
 
         self._host = host
         # Seconds; with 0 the first signal stops at once.

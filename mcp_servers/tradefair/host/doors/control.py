@@ -215,7 +215,7 @@ class ControlApp:
 
     def _checked(self, asked: bodies.Create) -> Checked:
         """The order of a request, on its first seed."""
-        named = asked.model_dump(include={"ttl_s", "idle_s", "tools", "labels"}, exclude_unset=True)
+        named = asked.model_dump(include={"ttl_s", "idle_s", "tools", "refusals", "labels"}, exclude_unset=True)
         if asked.market is not None:
             seed = new_seed() if asked.seed is None else asked.seed
             further = asked.model_dump(include={"market", "scenario", "overrides", "seats", "others"})

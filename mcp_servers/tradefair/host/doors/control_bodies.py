@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from tradefair.contract import SeatId
-from tradefair.contract.bounds import MAX_SEED
+from tradefair.contract.bounds import MAX_SEED, Refusals
 from tradefair.host.doors.status import EpisodeSummary
 from tradefair.host.episode.orders import MAX_TTL_S, IdleS, Labels, TaskId
 from tradefair.host.server.seat_auth import GrantScope
@@ -45,6 +45,7 @@ class Create(_Body):
     ttl_s: Annotated[float, Field(gt=0, le=MAX_TTL_S)] | None = None
     idle_s: IdleS | None = None
     tools: Literal["full", "slim"] = "full"
+    refusals: Refusals | None = None
     labels: Labels = {}
     start: bool = True
     invite: bool = True

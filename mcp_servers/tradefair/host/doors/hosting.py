@@ -34,6 +34,7 @@ from tradefair.host.server.bounds import EPISODE_BYTES, MAX_EPISODES, MAX_SEATS
 from tradefair.host.server.observing import public_reads
 from tradefair.host.server.quotas import Gate, Quotas
 from tradefair.host.server.seat_auth import OBSERVER, OBSERVER_SCOPE, Grant, SeatTokens
+from tradefair.host.server.wire import PLAIN, Manner
 
 if TYPE_CHECKING:
     from tradefair.host.doors.oauth import Issuer
@@ -87,8 +88,8 @@ class Host:
     an order may name shorter ones. `body_limit` is in
     bytes, and so are `episode_bytes`, what the log of one episode may take (None: any), and `keep_free`, below which
     the disk of the traces counts as nearly full. `max_seats` bounds the episodes that the control plane orders.
-    `wait_s` is how long an `await_turn` waits that names no time (None: as the scenario says); `slim` tool lists have
-    no output schemas. `issuer`: whose access tokens open seats besides the host's own tokens.
+    `wait_s` is how long an `await_turn` waits that names no time (None: as the scenario says); `manner`: how clients
+    are served, where their order does not say it. `issuer`: whose access tokens open seats besides the host's own.
     """
 
     def __init__(
@@ -108,7 +109,7 @@ class Host:
         sandbox: Sandbox | None = None,
         logs: LogStore = FILES,
         wait_s: float | None = None,
-        slim: bool = False,
+        manner: Manner = PLAIN,
         issuer: Issuer | None = None,
     ) -> None:
         self.episodes: dict[str, Episode] = {}
@@ -119,7 +120,7 @@ class Host:
         self.folder = folder
         self.logs = logs
         self.body_limit = body_limit
-        self.slim = slim
+        self.manner = manner
         self.issuer = issuer
         self.max_episodes = max_episodes
         self.max_seats = max_seats
@@ -293,9 +294,10 @@ class Host:
             return self.past[name].trace
         raise SeatError(f"there is no trace of {name[:80]!r} here")
 
-    def slim_for(self, episode: str) -> bool:
-        """Whether the tool lists of an episode have no output schemas."""
-        return self.slim or self._terms(episode).tools == "slim"
+    def manner_for(self, episode: str) -> Manner:
+        """How the clients of an episode are served."""
+        terms = self._terms(episode)
+        return Manner(self.manner.slim or terms.tools == "slim", terms.refusals or self.manner.refusals)
 
     def _terms(self, episode: str) -> Terms:
         return self.terms_of.get(episode, _HOSTS_OWN)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from math import ceil
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 import h11
 import uvicorn
@@ -22,6 +23,8 @@ from starlette.types import Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tradefair.cli.ports import is_loopback, listen
+from tradefair.contract.errors import ScenarioError
+from tradefair.contract.text import clean
 from tradefair.host.doors.places import Bounds, Places
 
 _GRACE_S = 5  # how long open requests may take to end when the server stops
@@ -31,6 +34,8 @@ _ACCEPTED_AT_ONCE = 64
 _MAX_HEAD_BYTES = 16_384  # of what connections without a token may make the host keep
 # Of these a second one is refused: two readers of a request could each believe another one.
 _SINGLE = re.compile(rb"^(authorization|host|origin|mcp-session-id|content-length):", re.IGNORECASE | re.MULTILINE)
+
+_HOST_NAME = re.compile(r"[a-z0-9.-]+|[0-9a-f:.]+")
 
 
 class Listener:
@@ -218,12 +223,33 @@ class _Uvicorn(uvicorn.Server):
         yield
 
 
-def security_settings(names: Iterable[str]) -> TransportSecuritySettings:
-    """Which Host headers are answered, and from which origins a browser may come."""
-    # A browser sends an Origin with requests of scripts; only our own names may be in it.
+def security_settings(names: Iterable[str], origins: Iterable[str] = ()) -> TransportSecuritySettings:
+    """Which Host headers are answered, and from which origins a browser may come: our own names, and `origins`.
+
+    An origin is compared whole, with its scheme and port; a request without one comes from no browser's script.
+    """
+    # A browser sends an Origin with requests of scripts.
     hosts = list(names)
-    origins = [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
-    return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)
+    own = [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
+    return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=[*own, *origins])
+
+
+def check_origin(text: str) -> str:
+    """An origin as browsers write it, from a user's URL. Raises ScenarioError for whatever is more or less than one."""
+    try:
+        parts = urlsplit(text)
+        port, host = parts.port, parts.hostname or ""
+    except ValueError:
+        parts, port, host = urlsplit(""), None, ""
+    usual = {"http": 80, "https": 443}
+    shown = f"{parts.scheme}://{f'[{host}]' if ':' in host else host}"
+    shown += "" if port in (None, usual.get(parts.scheme)) else f":{port}"
+    # A browser sends lower case and no usual port; anything else in the text would be lost, or match nothing.
+    if parts.scheme not in usual or not _HOST_NAME.fullmatch(host) or text.lower() not in (shown, f"{shown}:{port}"):
+        raise ScenarioError(
+            f"allow-origin is scheme, host and port of a page, as https://app.example is; not {clean(text[:200])!r}"
+        )
+    return shown
 
 
 def known(scope: Scope) -> None:

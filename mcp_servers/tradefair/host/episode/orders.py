@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
 from tradefair.catalog import default_scenario, load_scenario, market_type
 from tradefair.contract import MarketType, Scenario, ScenarioError, SeatId
-from tradefair.contract.bounds import MAX_SEED
+from tradefair.contract.bounds import MAX_SEED, Refusals
 from tradefair.contract.kernel.players import MAX_LABEL, seats_of, shown_label
 from tradefair.host.episode.episode import Episode
 from tradefair.host.episode.log import FILES, LogStore
@@ -37,7 +37,7 @@ class Terms(BaseModel):
     """What a host keeps of an order when the episode has begun.
 
     `ttl_s` is the time to live and `idle_s` the longest time without a call of any seat, both in seconds (None: the
-    host's own). `tools`: slim lists have no output schemas.
+    host's own). `tools`: slim lists have no output schemas; `refusals`: None is the host's own.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -45,6 +45,7 @@ class Terms(BaseModel):
     ttl_s: Annotated[float, Field(gt=0, le=MAX_TTL_S)] | None = None
     idle_s: IdleS | None = None
     tools: Literal["full", "slim"] = "full"
+    refusals: Refusals | None = None
 
 
 class Order(Terms):
@@ -69,7 +70,7 @@ class Order(Terms):
     @property
     def terms(self) -> Terms:
         """What outlives the start of the episode."""
-        return Terms(ttl_s=self.ttl_s, idle_s=self.idle_s, tools=self.tools)
+        return Terms(ttl_s=self.ttl_s, idle_s=self.idle_s, tools=self.tools, refusals=self.refusals)
 
 
 class Mark(NamedTuple):

@@ -32,6 +32,7 @@ from tradefair.host.server.opening import Opening, seat_opening
 from tradefair.host.server.pipes import introduced
 from tradefair.host.server.quotas import Gate, Refusal
 from tradefair.host.server.seat_auth import OBSERVER
+from tradefair.host.server.wire import PLAIN, Manner
 
 if TYPE_CHECKING:
     from tradefair.host.episode.looking import CallResult
@@ -50,28 +51,27 @@ _log = logging.getLogger("tradefair.host")
 
 
 def build_server(
-    episode: Playable, seat: SeatId, *, transport: str = "memory", gate: Gate | None = None, slim: bool = False
+    episode: Playable, seat: SeatId, *, transport: str = "memory", gate: Gate | None = None, manner: Manner = PLAIN
 ) -> Server[Feed]:
     """The MCP server of a seat. Raises SeatError for an unknown seat.
 
     `transport` (memory, stdio, http) is stored next to each event. What the `gate` refuses does not reach the episode.
-    `slim`: tools are listed without output schemas.
     """
     core = episode.core
-    desk = _Desk(episode, seat, core.tools(seat), transport, gate, slim=slim)
+    desk = _Desk(episode, seat, core.tools(seat), transport, gate, manner)
     return _server(episode, seat, desk, seat_opening(core.market_type, core.scenario, seat))
 
 
 def build_observer_server(
-    episode: Playable, *, transport: str = "memory", gate: Gate | None = None, slim: bool = False
+    episode: Playable, *, transport: str = "memory", gate: Gate | None = None, manner: Manner = PLAIN
 ) -> Server[Feed]:
-    """The MCP server of an observer, who has no seat; `slim` as for a seat.
+    """The MCP server of an observer, who has no seat.
 
     The market's public reads as tools and resources, and no prompt.
     """
     core = episode.core
     tools = observing.public_reads(core.market_type, core.scenario)
-    desk = _ObserverDesk(episode, OBSERVER, tools, transport, gate, slim=slim)
+    desk = _ObserverDesk(episode, OBSERVER, tools, transport, gate, manner)
     return _server(episode, OBSERVER, desk, observing.observer_opening(core.market_type))
 
 
@@ -139,17 +139,18 @@ class _Desk:
         tools: Mapping[str, Tool],
         transport: str,
         gate: Gate | None,
-        *,
-        slim: bool,
+        manner: Manner,
     ) -> None:
         self._episode = episode
         self._seat = seat
         self._tools = tools
         self._transport = transport
         self._gate = gate or Gate()
+        self._mild = manner.refusals == "result"
         self._patience = Patience()
         # Built once per server: what a seat is offered does not change within an episode.
-        listed = partial(_listed_tool, scenario=episode.core.scenario, slim=slim)
+        # A client that holds results against their schema would find no refusal in it.
+        listed = partial(_listed_tool, scenario=episode.core.scenario, slim=manner.slim or self._mild)
         self._listed = [listed(tool) for tool in self._tools.values()]
         mains = frozenset(tool.name for tool in self._tools.values() if tool.main)
         self._shown = board.shown(self._listed, map(listed, board.app_tools()), mains)
@@ -177,8 +178,12 @@ class _Desk:
         return types.ListToolsResult(tools=self._shown if self._draws(ctx) else self._listed)
 
     async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> dict[str, Any]:
-        # No `_guarded` here: a call's failure is a result with the four fields, not a protocol error.
         """One call through the episode; every refusal, of unknown tools too, is a result."""
+        answer = await self._answer(ctx, params)
+        return {**answer, "isError": False} if self._mild else answer
+
+    async def _answer(self, ctx: Context, params: types.CallToolRequestParams) -> dict[str, Any]:
+        # No `_guarded` here: a call's failure is a result with the four fields, not a protocol error.
         given: object = (ctx.meta or {}).get(wire.CALL_KEY_META)
         # A key that is no text becomes an empty one, which the episode refuses and records.
         key = given if isinstance(given, str) or given is None else ""
@@ -249,7 +254,9 @@ class _Desk:
         """List the reads that need no arguments."""
         _only_page(params)
         resources = [
-            types.Resource(uri=uri, name=tool.name, title=tool.title, description=tool.description, mime_type=_JSON)
+            types.Resource(
+                uri=uri, name=mirror.name_of(uri), title=tool.title, description=tool.description, mime_type=_JSON
+            )
             for tool in self._mirrored.values()
             if (uri := mirror.plain_uri(tool))
         ]
@@ -263,7 +270,11 @@ class _Desk:
         _only_page(params)
         templates = [
             types.ResourceTemplate(
-                uri_template=uri, name=tool.name, title=tool.title, description=tool.description, mime_type=_JSON
+                uri_template=uri,
+                name=mirror.name_of(uri),
+                title=tool.title,
+                description=tool.description,
+                mime_type=_JSON,
             )
             for tool in self._mirrored.values()
             if (uri := mirror.template_uri(tool))

@@ -126,7 +126,7 @@ def resource() -> types.Resource:
     """The page, as the list of resources names it."""
     return types.Resource(
         uri=BOARD_URI,
-        name="board",
+        name="market_board",
         title="Board",
         description="The market as this seat sees it",
         mime_type=APP_MIME_TYPE,

@@ -51,6 +51,12 @@ def template_uri(tool: Tool) -> str | None:
     return f"{_SCHEME}://{tool.name}{{?{names}}}" if names else None
 
 
+def name_of(uri: str) -> str:
+    """The name of a resource or template: no tool's, for some clients know what they are offered by its name alone."""
+    head, asked, _ = uri.partition("{?")
+    return head.replace("://", "_") + ("_query" if asked else "")
+
+
 def changing(tools: Mapping[str, Tool]) -> list[str]:
     """URIs of resources that can change when a phase or round closes."""
     live = (tool for name, tool in tools.items() if tool.subject == "market" or name in _CHANGING_KERNEL_TOOLS)

@@ -9,9 +9,12 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
+from tradefair.contract import Turns, TurnView
+from tradefair.frameworks.models import ModelEndpoint
+from tradefair.frameworks.models.backends import PolicyBackend
 from tradefair.frameworks.models.chat_prompts import ChatPrompts
-from tradefair.frameworks.models.policy_chat import PolicyChatModel
 from tradefair.frameworks.models.prompts import Prompts
+from tradefair.frameworks.models.seat_chat import SeatChat
 
 REQUEST: list[AnyMessage] = [
     SystemMessage('Plan.\n\n```json plan_schema\n{"a": 1}\n```'),
@@ -49,8 +52,16 @@ class OfProvider(BaseChatModel):
         return "provider"
 
 
-def planned(prompts: Prompts | None = None) -> PolicyChatModel:
-    return PolicyChatModel(policy=None, label="policy:half", prompts=prompts)  # pyright: ignore[reportArgumentType]
+class Silent:
+    """A policy that is asked for plans only."""
+
+    def turn(self, now: TurnView) -> Turns:
+        raise NotImplementedError
+
+
+def planned(prompts: Prompts | None = None) -> SeatChat:
+    endpoint = ModelEndpoint("policy", "half", "policy:half", policy=Silent(), prompts=prompts)
+    return SeatChat(PolicyBackend(endpoint).ask, model="policy:half")
 
 
 async def test_a_listener_is_told_and_the_reply_is_the_same() -> None:

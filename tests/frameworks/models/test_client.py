@@ -14,12 +14,9 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from tradefair.agents.rounds import find_view
 from tradefair.contract import HarnessFailure, ScenarioError
-from tradefair.frameworks.chat_client import ChatClient
 from tradefair.frameworks.models import open_chat_model, parse_model
-from tradefair.frameworks.models.access import reply_bound
-from tradefair.frameworks.models.faults import Faults
-from tradefair.frameworks.models.openai_chat import OpenAIChat
-from tradefair.frameworks.models.provider import no_completion, provider_failure
+from tradefair.frameworks.models.client import ChatClient, make_client, provider_failure
+from tradefair.frameworks.models.seat_chat import SeatChat
 
 _TOOL: dict[str, Any] = {
     "type": "function",
@@ -27,17 +24,20 @@ _TOOL: dict[str, Any] = {
 }
 
 
-async def _ask(endpoint: Any, *messages: Any, **fields: Any) -> AIMessage:
-    model = OpenAIChat(model="tiny", base_url=endpoint.url, **fields)
-    try:
+async def _ask(
+    endpoint: Any, *messages: Any, retries: int | None = None, max_reply: int | None = None, **options: Any
+) -> AIMessage:
+    client = make_client("", endpoint.endpoint(**options))
+    if retries is not None:
+        client.openai.max_retries = retries
+    model = SeatChat(client.ask, model="tiny", fields=client.fields, max_reply=max_reply)
+    async with client.openai:
         return await model.bind_tools([_TOOL]).ainvoke(list(messages) or [HumanMessage("Play.")])
-    finally:
-        await model.aclose()
 
 
 async def test_tool_calls_usage_and_provider_come_back(serving: Any, answers: Any) -> None:
     async with serving(answers.says(None, ("look", '{"at":[1,2]}'), ("look", ""))) as endpoint:
-        reply = await _ask(endpoint, SystemMessage("rules"), HumanMessage("Play."), options={"temperature": 0})
+        reply = await _ask(endpoint, SystemMessage("rules"), HumanMessage("Play."), temperature=0)
     assert [(call["id"], call["name"], call["args"]) for call in reply.tool_calls] == [
         ("p0", "look", {"at": [1, 2]}),
         ("p1", "look", {}),
@@ -79,36 +79,6 @@ async def test_a_reply_is_bounded_where_it_is_asked_for(bound: int | None, servi
     assert not any("max_completion_tokens" in request for request in upstream.requests)
 
 
-@pytest.mark.parametrize(
-    ("url", "name"),
-    [
-        ("https://api.openai.com/v1", "max_completion_tokens"),
-        ("https://us.api.openai.com/v1", "max_completion_tokens"),
-        ("https://mine.openai.azure.com/openai/v1", "max_completion_tokens"),
-        ("http://127.0.0.1:8000/v1", "max_tokens"),
-        ("https://api.openai.com.example.org/v1", "max_tokens"),
-        ("https://openrouter.ai/api/v1", "max_tokens"),
-    ],
-)
-def test_the_bound_has_the_name_that_its_endpoint_knows(url: str, name: str) -> None:
-    assert reply_bound(url) == name
-
-
-async def test_a_gateway_before_openai_passes_the_bound_on_under_its_name(
-    serving: Any, answers: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def of_openai(_url: str) -> str:
-        return "max_completion_tokens"
-
-    monkeypatch.setattr("tradefair.frameworks.models.backends.reply_bound", of_openai)
-    async with serving(answers.says("well")) as upstream:
-        endpoint = replace(upstream.endpoint(), max_reply=64)
-        async with open_chat_model(endpoint, faults=Faults.parse("")) as model:
-            await model.ainvoke([HumanMessage("Play.")])
-    assert upstream.requests[0]["max_completion_tokens"] == 64
-    assert "max_tokens" not in upstream.requests[0]
-
-
 async def test_arguments_that_a_cut_reply_never_began_are_not_taken_for_none(serving: Any, answers: Any) -> None:
     def cut(*calls: tuple[str, str]) -> JSONResponse:
         body = json.loads(answers.says(None, *calls).body)
@@ -127,9 +97,7 @@ async def test_overload_and_server_errors_are_retried_here(serving: Any, answers
     async with serving(answers.fails(429), answers.fails(500), answers.says("well")) as endpoint:
         reply = await _ask(endpoint)
     assert reply.content == "well"
-    assert reply.response_metadata["retries"] == 2
     assert endpoint.retries == ["0", "1", "2"]
-    assert reply.response_metadata["latency_s"] >= 0
     assert reply.response_metadata["finish_reason"] == "stop"
 
 
@@ -155,7 +123,7 @@ async def test_a_wait_that_is_longer_than_anybody_waits_is_not_waited_for(servin
 async def test_what_stays_wrong_is_a_harness_failure(status: int, requests: int, serving: Any, answers: Any) -> None:
     async with serving(*[answers.fails(status) for _ in range(5)]) as endpoint:
         with pytest.raises(HarnessFailure, match=f"tiny.*{status}.*not now"):
-            await _ask(endpoint, max_retries=2)
+            await _ask(endpoint, retries=2)
     assert len(endpoint.requests) == requests
 
 
@@ -164,8 +132,8 @@ async def test_what_stays_wrong_is_a_harness_failure(status: int, requests: int,
 )
 async def test_an_answer_that_is_no_completion_is_a_harness_failure(answer: Response, serving: Any) -> None:
     async with serving(answer) as endpoint:
-        with pytest.raises(HarnessFailure, match="not a chat completion"):
-            await _ask(endpoint, max_retries=0)
+        with pytest.raises(HarnessFailure, match="the reply is not understood"):
+            await _ask(endpoint, retries=0)
 
 
 async def test_an_endpoint_that_is_not_there_is_a_harness_failure(serving: Any) -> None:
@@ -173,19 +141,18 @@ async def test_an_endpoint_that_is_not_there_is_a_harness_failure(serving: Any) 
         pass
     said = rf"openai:tiny at {endpoint.url}: APIConnectionError.*after 1 retries.*--base-url"
     with pytest.raises(HarnessFailure, match=said):
-        await _ask(endpoint, max_retries=1)
+        await _ask(endpoint, retries=1)
 
 
 async def test_the_key_comes_from_the_environment_and_shows_nowhere(
     monkeypatch: pytest.MonkeyPatch, serving: Any, answers: Any
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-environment")
-    async with serving(answers.says("well"), answers.fails(401, "no such key: sk-of-the-environment")) as endpoint:
-        model = OpenAIChat(model="tiny", base_url=endpoint.url)
+    refused = answers.fails(401, "no such key: sk-of-the-environment")
+    async with serving(answers.says("well"), refused) as endpoint, open_chat_model(endpoint.endpoint()) as model:
         reply = await model.ainvoke([HumanMessage("Play.")])
         with pytest.raises(HarnessFailure) as failure:
             await model.ainvoke([HumanMessage("Play.")])
-        await model.aclose()
     assert endpoint.keys[0] == "Bearer sk-of-the-environment"
     assert "the key is taken from OPENAI_API_KEY" in str(failure.value)
     assert all("sk-of" not in text for text in (repr(model), repr(reply), str(failure.value)))
@@ -203,18 +170,18 @@ async def test_the_switch_refuses_every_endpoint_beyond_this_machine(url: str | 
 async def test_the_switch_looks_at_the_url_of_the_environment_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "https://models.example.org/v1")
     with pytest.raises(HarnessFailure, match=r"models\.example\.org"):
-        OpenAIChat(model="tiny")
+        make_client("", parse_model("openai:tiny"))
 
 
 @pytest.mark.parametrize("url", ["http://me:secret@h/v1", "http://h/v1?key=secret", "http://h/#secret"])
 def test_a_url_with_a_secret_is_refused_wherever_it_stands(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     with pytest.raises(ScenarioError, match="must not hold a name, password or key; set OPENAI_API_KEY") as refusal:
-        OpenAIChat(model="tiny", base_url=url)
+        make_client("", parse_model("openai:tiny", base_url=url))
     said.append(str(refusal.value))
     monkeypatch.setenv("OPENAI_BASE_URL", url)
     with pytest.raises(ScenarioError) as refusal:
-        OpenAIChat(model="tiny")
+        make_client("", parse_model("openai:tiny"))
     assert "secret" not in "".join([*said, str(refusal.value)])
 
 
@@ -226,7 +193,6 @@ async def test_a_key_at_the_edge_of_what_is_shown_is_not_cut_in_half(length: int
     error = APIStatusError(told, response=answer, body={"message": told})
     failures = [
         provider_failure("place", key, error, retries=0, seconds=0),
-        no_completion("place", key, told),
         ChatClient("agents", AsyncOpenAI(api_key=key, base_url="http://h"), "tiny").failure(ValueError(told)),
     ]
     assert not any("sk-" in str(failure) for failure in failures)
@@ -244,7 +210,7 @@ async def test_no_answer_of_an_endpoint_brings_the_key_along(
 async def test_without_a_key_the_public_endpoint_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TRADEFAIR_ALLOW_MODELS")
     with pytest.raises(HarnessFailure, match="OPENAI_API_KEY"):
-        OpenAIChat(model="tiny")
+        make_client("", parse_model("openai:tiny"))
 
 
 async def test_a_model_behind_an_endpoint_plays_a_seat_to_the_end(teaching: Any, serving: Any, answers: Any) -> None:

@@ -1,0 +1,216 @@
+"""Every agent plays every endpoint's model to the same trace: the door says the question, and reads the reply."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import re
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from tests.frameworks.models.standins import DRESSES, INSTEAD, NAMES, Json, StandIn
+from tests.waiting import LONG, SOON
+
+from tradefair.contract import HarnessFailure
+from tradefair.frameworks.models import parse_model
+from tradefair.frameworks.models.client import make_client
+from tradefair.frameworks.models.dialect import THOUGHTS
+from tradefair.frameworks.models.reply import REPLY_LIMIT, text_of
+
+
+def _filtered(reply: Json) -> Json:
+    choice = {"index": 0, "message": {"role": "assistant", "content": None}, "finish_reason": "content_filter"}
+    return reply | {"choices": [choice]}
+
+
+AGENTS = ("react", "reflection", "plan_and_act", "langchain_agent", "openai_loop", "openai_agents", "pydantic_ai")
+
+_INSTEAD = {**INSTEAD, "stopped by a filter": _filtered}
+
+
+async def played(teaching: Any, agent: str, standin: StandIn, text: str = "openai:tiny", **options: Any) -> Any:
+    """What the trace says of an episode that an agent plays with the stand-in's model."""
+    with standin.served() as url:
+        async with teaching.table() as table:
+            model = parse_model(text, base_url=f"{url}/v1", **options)
+            await table.play(agent, model)
+    return teaching.written(table)
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("name", NAMES)
+async def test_every_agent_plays_every_endpoint_to_the_trace_of_the_policy_behind_it(
+    teaching: Any, agent: str, name: str
+) -> None:
+    standin = StandIn(name, teaching.policy("random_legal"))
+    written = await played(teaching, agent, standin)
+    inside = await teaching.native(teaching.policy("random_legal"))
+    assert written.head == inside.head
+    assert len(standin.refused) == len({*standin.refused}) <= 6
+    assert (standin.thoughts > 0) is (name in ("newest", "responses_only"))
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("dress", [*DRESSES, *_INSTEAD])
+async def test_a_reply_in_any_dress_is_played_and_counted(teaching: Any, agent: str, dress: str) -> None:
+    standin = StandIn("chat", teaching.policy("random_legal"), dress=DRESSES.get(dress), instead=_INSTEAD.get(dress))
+    written = await played(teaching, agent, standin)
+    notes = [note for note in written.notes if note["kind"] == "model_call"]
+    assert [call for note in notes for call in note["calls"]] == [tool for tool, _ in written.calls]
+    assert written.head == (await teaching.native(teaching.policy("random_legal"))).head
+
+
+class Packed(Response):
+    """Says how its bytes are packed, whatever they are."""
+
+    def __init__(self, content: bytes, how: str = "gzip") -> None:
+        super().__init__(content, media_type="application/json", headers={"content-encoding": how})
+
+
+async def _endless() -> AsyncIterator[bytes]:
+    while True:
+        yield b" " * 65_536
+        # The server and its client share a loop.
+        await asyncio.sleep(0)
+
+
+async def _dripping() -> AsyncIterator[bytes]:
+    while True:
+        yield b" "
+        await asyncio.sleep(SOON / 50)
+
+
+async def asked(upstream: Any, notes: list[Json] | None = None, **fields: Any) -> Json:
+    """The clean reply to one question; the client asks once only."""
+
+    async def note(body: Json) -> None:
+        (notes if notes is not None else []).append(body)
+
+    endpoint = replace(upstream.endpoint(), note=note, **fields)
+    client = make_client("", endpoint)
+    client.openai.max_retries = 0
+    async with client.openai:
+        return await client.ask({"model": "tiny", "messages": [{"role": "user", "content": "play"}], **client.fields})
+
+
+_LONG = gzip.compress(b'{"choices": "' + b" " * (REPLY_LIMIT + 1) + b'"}')
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (lambda: StreamingResponse(_endless()), "the body is 'longer than 16777216 bytes'"),
+        (lambda: Packed(_LONG), "the body is 'longer than 16777216 bytes'"),
+        (lambda: Packed(b"no gzip"), "the reply is not understood: error is"),
+        (lambda: Packed(b"{}", "br"), "content-encoding is 'br'"),
+        (lambda: StreamingResponse(_dripping()), "APITimeoutError"),
+    ],
+    ids=["endless", "packed", "not packed", "unknown packing", "dripping"],
+)
+async def test_a_reply_is_bounded_in_bytes_and_as_a_whole_in_time(serving: Any, answer: Any, said: str) -> None:
+    async with serving(answer()) as upstream:
+        with pytest.raises(HarnessFailure, match=re.escape(said)):
+            await asked(upstream, timeout_s=SOON if said == "APITimeoutError" else LONG)
+
+
+async def test_a_packed_reply_is_unpacked_and_a_note_keeps_how_an_unreadable_one_began(
+    serving: Any, answers: Any
+) -> None:
+    notes: list[Json] = []
+    plain = bytes(answers.says("well").body)
+    async with serving(Packed(gzip.compress(plain)), PlainTextResponse("<html>" * 1_000)) as upstream:
+        assert text_of(await asked(upstream)) == "well"
+        with pytest.raises(HarnessFailure, match=r"openai:tiny at http://.*: the reply is not understood: the body is"):
+            await asked(upstream, notes)
+    assert [(note["kind"], len(note["found"])) for note in notes] == [("endpoint_reply", 2_000)]
+
+
+async def test_a_key_in_escapes_is_left_out_of_the_reply(
+    serving: Any, answers: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-environment")
+    body = bytes(answers.says("my key: sk-of-the-environment").body).replace(b"sk-of", b"\\u0073k-of")
+    async with serving(PlainTextResponse(body)) as upstream:
+        assert text_of(await asked(upstream)) == "my key: [key]"
+
+
+def _refused(message: str, param: str | None = None, status: int = 400) -> JSONResponse:
+    return JSONResponse({"error": {"message": message, "param": param}}, status)
+
+
+async def test_where_nothing_was_learnt_the_bytes_go_out_as_they_came(serving: Any, answers: Any) -> None:
+    async with serving(answers.says("well")) as upstream:
+        await asked(upstream, params={"store": False, "max_tokens": 5})
+    assert upstream.requests == [
+        {"model": "tiny", "messages": [{"role": "user", "content": "play"}], "store": False, "max_tokens": 5}
+    ]
+
+
+async def test_what_is_learnt_is_noted_once_and_known_to_everybody_who_asks_afterwards(
+    serving: Any, answers: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    notes: list[Json] = []
+    bound = _refused("Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", "max_tokens")
+    refusals = [bound, _refused("Unknown field: seed"), _refused("System role not supported")]
+    async with serving(*refusals, answers.says("well"), answers.says("well")) as upstream:
+        for _ in range(2):
+            await asked(upstream, notes, params={"max_tokens": 64, "seed": 7})
+    assert upstream.requests[-1] == upstream.requests[-2] != upstream.requests[0]
+    assert upstream.requests[-1].keys() == {"model", "messages", "max_completion_tokens"}
+    assert upstream.requests[-1]["max_completion_tokens"] == 64 + THOUGHTS
+    assert [(note["kind"], note["api"], note["left_out"]) for note in notes] == [
+        ("endpoint_dialect", "chat", []),
+        ("endpoint_dialect", "chat", ["seed"]),
+        ("endpoint_dialect", "chat", ["seed"]),
+    ]
+    assert capsys.readouterr().err.count("[model] openai:tiny") == 3
+
+
+@pytest.mark.parametrize(
+    ("message", "param", "said"),
+    [
+        ("'temperature' does not support 0 with this model.", "temperature", "leave `temperature` out of --model"),
+        ("Unsupported parameter: 'reasoning.effort'", "reasoning.effort", "leave `reasoning_effort` out of --model"),
+        ("tiny does not support tools", None, "an agent needs a model that calls tools"),
+        ('"auto" tool choice requires --enable-auto-tool-choice', None, "start the server with --enable-auto"),
+        ("This model only supports stream=true", None, "an endpoint must answer without streaming"),
+        ("This model's maximum context length is 4096 tokens", None, "show the model less"),
+    ],
+)
+async def test_a_refusal_that_nothing_follows_from_says_what_to_do(
+    serving: Any, message: str, param: str | None, said: str
+) -> None:
+    named = frozenset({"temperature", "reasoning_effort"})
+    async with serving(_refused(message, param)) as upstream:
+        with pytest.raises(HarnessFailure, match=re.escape(message) + ".*; " + re.escape(said)):
+            await asked(upstream, params={"temperature": 0, "reasoning_effort": "low"}, named=named)
+    assert len(upstream.requests) == 1
+
+
+async def test_no_more_than_six_things_are_learnt(serving: Any) -> None:
+    names = ("max_tokens", "max_completion_tokens", "store", "stop", "top_p", "seed", "temperature")
+    async with serving(*[_refused(f"no {name}", name) for name in names]) as upstream:
+        with pytest.raises(HarnessFailure, match="no temperature"):
+            await asked(upstream, params=dict.fromkeys(names[2:], 1) | {"max_tokens": 1})
+    assert len(upstream.requests) == 7
+
+
+async def test_an_api_that_was_chosen_is_kept_and_the_error_names_the_other(serving: Any) -> None:
+    async with serving(_refused("Function tools are not supported, use /v1/responses")) as upstream:
+        with pytest.raises(HarnessFailure, match="--api auto finds the API that it speaks"):
+            await asked(upstream, api="chat")
+    async with serving() as upstream:
+        with pytest.raises(HarnessFailure, match=r"status 404.*--api auto"):
+            await asked(upstream, api="responses")
+        assert upstream.requests == []
+
+
+async def test_a_model_that_does_not_exist_is_not_looked_for_elsewhere(serving: Any) -> None:
+    missing = JSONResponse({"error": {"message": "no such model", "code": "model_not_found"}}, 404)
+    async with serving(missing, _refused("nothing here", status=404)) as upstream:
+        for said in ("no such model", "nothing here"):
+            with pytest.raises(HarnessFailure, match=rf"status 404: {said}"):
+                await asked(upstream)
