@@ -186,7 +186,7 @@ PACKAGES = {
     "host": _allowed(
         "contract files tracestore catalog cli",
         # yaml, tomlkit: files of clients, into which `config --write` merges a server. jwt: an issuer's access tokens.
-        "mcp anyio starlette uvicorn h11 httpx2 jwt pydantic_monty typer rich psycopg numpy opentelemetry "
+        "mcp anyio aiosqlite starlette uvicorn h11 httpx2 jwt pydantic_monty typer rich psycopg numpy opentelemetry "
         "tokenizers tomlkit yaml",
     ),
     # numpy: arrays in a market's state are tampered with like any other numbers.
