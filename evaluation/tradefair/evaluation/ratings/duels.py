@@ -149,7 +149,7 @@ def _row(duel: Duel, first: str) -> list[float]:
     # A profit over what nobody knows would be in the numerator of `raw` only.
     if duel.potential is None:
         return [*earned, 0.0, 0.0, 0.0, 0.0, 0.0]
-    # As in the logs' own shares: no loss below 0, and no more than there was to gain, where the other side lost money.
+    # Of the score only: no loss below 0, and no more than there was to gain, where the other side lost money.
     own, other = (min(profit, duel.potential) for profit in earned)
     # Without a potential there is no share, and the zeros of this row must not enter a mean.
     counted = duel.potential > 0
