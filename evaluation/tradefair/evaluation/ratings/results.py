@@ -100,6 +100,11 @@ class Results(NamedTuple):
     proven: bool = False
 
 
+def block_of(game: GameResult) -> str:
+    """What a game shares its luck with: all of its seed; a log from elsewhere has no seed and shares it with none."""
+    return game.head if game.foreign else str(game.seed)
+
+
 def rules_of(market: str) -> RatingRules | None:
     """How a market is rated; None where its evaluator does not say."""
     return evaluator_of(market).rating
