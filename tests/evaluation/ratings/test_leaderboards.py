@@ -272,12 +272,13 @@ def test_equal_numbers_share_a_place_and_one_game_has_none() -> None:
 
 
 def test_a_ranking_says_who_leads_and_whether_first_place_is_open() -> None:
-    open_ = ranking_verdict(leaderboards(Results(_auctions(), [Unread("x.trace", "not a trace")])))
+    close = [auction("ab" if seed % 2 else "ba", (0.3, 0.35), seed) for seed in range(12)]
+    open_ = ranking_verdict(leaderboards(Results(close, [Unread("x.trace", "not a trace")])))
     assert open_.sentences[0].startswith(
-        "First place is open in double_auction/bazaar by rating by share of possible: a "
+        "First place is open in double_auction/bazaar by rating by share of possible: "
     )
     assert open_.sentences[0].endswith(" overlap.")
-    assert open_.sentences[1] == "10 of 11 traces rated; left out: 1 cannot be read: not a trace."
+    assert open_.sentences[1] == "12 of 13 traces rated; left out: 1 cannot be read: not a trace."
     games = [
         bargain(one, two, (90, 10) if one == "a" else (10, 90), seed)._replace(head=f"{seed}{one}")
         for seed in range(30)
@@ -286,11 +287,11 @@ def test_a_ranking_says_who_leads_and_whether_first_place_is_open() -> None:
     made = leaderboards(Results(games, []))
     assert (made.boards[0].leader, made.boards[0].open) == ("a", [])
     assert " leads bargaining/pact by score, before b 9.25 (" in ranking_verdict(made).sentences[0]
-    close = [auction("ab" if seed % 2 else "ba", (0.3, 0.35), seed) for seed in range(12)]
     assert leaderboards(Results(close, [])).boards[0].open == ["a", "b"]
     # One game shows no order, however far apart its labels are, and whatever interval is claimed for it.
     leads = [leader([Placed("a", 9, 8, 10, games), Placed("b", 1, 0, 2, 5)]).label for games in (1, 2)]
     assert leads == [None, "a"]
+    assert leader([Placed("a", 9, 8, 10, 2), Placed("b", 1, None, None, 1)]) == (None, ("a", "b"))
     assert leaderboards(Results([auction("ab", (0.9, 0.1), 1)], [])).boards[0].leader is None
     assert ranking_verdict(leaderboards(Results([], []))).status == "failed"
 

@@ -108,6 +108,15 @@ def test_better_labels_are_rated_higher_and_the_passes_say_how_surely() -> None:
     assert sum(rating.episodes for rating in ratings) == 30 * (2 + 5 + 8)
 
 
+def test_intervals_widen_where_the_games_of_a_seed_share_their_luck() -> None:
+    episodes = [episode for episode in _episodes(60, seed=2, sizes=(8,)) for _ in range(3)]
+    known = {row.label: row for row in rate_episodes(episodes, CHANCE, passes=60)}
+    shared = rate_episodes(episodes, CHANCE, passes=60, blocks=[at // 3 for at in range(len(episodes))])
+    assert [row.mean for row in shared] == [known[row.label].mean for row in shared]
+    widths = [sum((row.high or 0) - (row.low or 0) for row in rows) for rows in (shared, known.values())]
+    assert widths[0] > 1.3 * widths[1]
+
+
 def test_a_draw_pulls_two_ratings_together_and_leaves_equals_where_they_are() -> None:
     even = rate_episodes([{"a": 1.0, "b": 1.0}], CHANCE, passes=1)
     assert [rating.mean for rating in even] == pytest.approx([5.0, 5.0])

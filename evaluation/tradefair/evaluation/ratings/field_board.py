@@ -190,6 +190,7 @@ def _method(market: str, by: str, rules: RatingRules, *, chosen: bool) -> list[s
         f"TrueSkill: each episode ranks its labels by {title}{instead}; one on several seats enters once with the mean",
         f"{PASSES} passes in shuffled orders from fresh ratings (mean {constants.mean:g}, deviation "
         f"{constants.deviation:.3g}, performance {constants.performance:.3g}); rating and deviation are medians over "
-        f"passes; 95 %: {PASSES} resamples of seeds, each in four orders, or 1.96 deviations where that is wider",
+        f"passes; 95 %: {PASSES} resamples of seeds, each in four orders and at least .98 deviations to each side "
+        f"(below {LEAST_BLOCKS} seeds 1.96)",
         f"score: mean {title} over episodes, 95 % interval of {RESAMPLES:,} resamples of seeds",
     ]

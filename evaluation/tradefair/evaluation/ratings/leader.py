@@ -55,11 +55,13 @@ def joined(games: Iterable[Iterable[str]]) -> list[frozenset[str]]:
 def leader(rows: Sequence[Placed], *, higher: bool = True, met: bool = True) -> Lead:
     """A label leads with at least two games and an interval above that of every other label, and over somebody.
 
-    `met`: the labels met, or their market has no rivals; whom nobody met leads nobody.
+    `met`: the labels met, or their market has no rivals; whom nobody met leads nobody. Of one game nothing is known but
+    its value: where every other label has one, nobody leads.
     """
     sign = 1 if higher else -1
     first, *others = sorted(rows, key=lambda row: -sign * row.value)
-    reach = [row.label for row in others if not met or row.ends(sign)[1] >= first.ends(sign)[0]]
+    known = met and any(row.ends(sign)[0] > -math.inf for row in others)
+    reach = [row.label for row in others if not known or row.ends(sign)[1] >= first.ends(sign)[0]]
     return Lead(None, (first.label, *reach)) if reach or not others else Lead(first.label)
 
 
@@ -99,9 +101,8 @@ def lead_sentence(
         labels = f"{count(few, 'label')} with one game each, no order can be told"
         return f"First place is open in {where}: {labels}; by {by} {_listed(ranked, shown)}."
     several = [row for row in ranked if row.label in found.open and row.games > 1]
-    folded = f"; {count(few, 'label')} with too few games" if few else ""
-    end = "overlap" if len(several) > 1 else "is not above those with one game"
-    return f"First place is open in {where} by {by}: {_listed(several, shown)} {end}{folded}."
+    end = [*["overlap"] * (len(several) > 1), *[f"beside {count(few, 'label')} with too few games"] * (few > 0)]
+    return f"First place is open in {where} by {by}: {_listed(several, shown)} {', '.join(end)}."
 
 
 def _listed(rows: Sequence[Placed], shown: Callable[[float], str]) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradefair.contract import Chance
+from tradefair.evaluation.ratings.duels import LEAST_BLOCKS
 from tradefair.evaluation.ratings.shuffles import Floats, bounds, resampled, shuffled_orders
 from tradefair.evaluation.read.arithmetic import special
 
@@ -39,7 +40,8 @@ class Constants(NamedTuple):
 class SkillRating(NamedTuple):
     """Medians over passes of a label's mean and deviation; `low` and `high` bound the mean at 95 %, null for one block.
 
-    The bounds are those of resampled blocks, each in four orders, or of the belief where that is wider.
+    The bounds are those of resampled blocks, each in four orders, and no narrower than half of the belief; of fewer
+    than eight blocks, than all of it.
     """
 
     label: str
@@ -100,9 +102,10 @@ def rate_episodes(
         middle, deviation = float(np.median(mean[:, place])), float(np.median(deviations[:, place]))
         low = high = None
         if several > 1:
+            # Resamples of games that all agree are all alike: the belief knows how few they are.
+            reach = _REACH * deviation * (1.0 if several < LEAST_BLOCKS else 0.5)
             ends: list[float] = bounds(drawn[:, place], several).tolist()
-            # Resamples of a few games that all agree are all alike: the belief knows that they are few.
-            low, high = min(ends[0], middle - _REACH * deviation), max(ends[1], middle + _REACH * deviation)
+            low, high = min(ends[0], middle - reach), max(ends[1], middle + reach)
         episodes_of = sum(label in episode for episode in episodes)
         found.append(SkillRating(label, middle, deviation, low, high, episodes_of))
     return sorted(found, key=lambda rating: (-rating.mean, rating.label))
