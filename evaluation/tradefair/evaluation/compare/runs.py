@@ -206,7 +206,7 @@ def load_run(path: Path, *, proven: bool = False) -> Loaded:
         # An unfinished one counts nowhere.
         refusal = refusal_of(trace) if proven and outcome.end_reason is not None else None
         if refusal is not None:
-            raise TraceError(f"{path.name}: proves nothing, {refusal.reason}: {refusal.sentence}")
+            raise TraceError(f"{path.name}: proves nothing, {refusal.reason}{refusal.where}: {refusal.sentence}")
         played = moves_of(trace), game_of(trace)
         return Loaded(path, core, manifest.about, shown_seating(trace), outcome, counted, head.hex(), *played)
 

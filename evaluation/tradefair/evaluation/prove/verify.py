@@ -221,7 +221,9 @@ class Checker:
             path=str(self.trace.path),
             verdict=verdict,
             sentence=sentence,
-            proof=proof._replace(sentence=sentence, odd=self.odd, seq=(flaw and flaw.seq) or 0),
+            proof=proof._replace(
+                sentence=sentence, odd=self.odd, seq=(flaw and flaw.seq) or 0, seat=self._seat_at(flaw and flaw.seq)
+            ),
             events=self.events,
             copied=copied,
             seats=seats,
@@ -234,6 +236,15 @@ class Checker:
             re_executed=flaw.re_executed if flaw else None,
             findings=self.findings,
         )
+
+    def _seat_at(self, seq: int | None) -> str:
+        """Whose event it is; "" where that cannot be read."""
+        try:
+            stored = next(self.trace.events(seq - 1)) if seq else None
+            seat = _plain(stored).get("seat") if stored else None
+        except (_Flaw, TraceError, StopIteration):
+            return ""
+        return seat[:80] if isinstance(seat, str) else ""
 
     def _run(self) -> None:
         """Everything, in the order of what depends on what; raises _Flaw or TraceError.
@@ -502,6 +513,7 @@ def _proof(verdict: Conclusion, copied: Mapping[str, int], players: SeatChecks |
         seats={seat: check.state for seat, check in players.states.items()},
         changes=tuple(players.changes),
         why={seat: check.why for seat, check in players.states.items() if check.why},
+        at=dict(players.at),
         faults=dict(players.faults),
         late=frozenset(players.late),
         origins=frozenset(players.origins),

@@ -62,6 +62,7 @@ class SeatResult(NamedTuple):
 class GameResult(NamedTuple):
     """One episode as ratings need it. `head` is its chain's last hash, `game` the digest of what was played.
 
+    `path` goes on with seat and event where the trace proves nothing.
     `shape` is the scenario without the parameters that may vary, as canonical JSON. `figures` are in the order of the
     rules' `market_figures`. `unusable` says why the episode cannot be rated; "" when it can.
     """
@@ -175,7 +176,9 @@ def read_result(path: Path, *, series: bool = False, proven: bool = False) -> Ga
             trace.hold()
             found = _result(path, trace, series)
             refusal = refusal_of(trace) if proven and not found.unusable else None
-            return found if refusal is None else found._replace(unusable=f"proves nothing: {refusal.reason}")
+            if refusal is None:
+                return found
+            return found._replace(unusable=f"proves nothing: {refusal.reason}", path=f"{path}{refusal.where}")
     except _DAMAGE as error:
         # Some errors have no text; their name is better than an empty reason.
         return Unread(str(path), str(error)[:300] or repr(error))
