@@ -22,10 +22,14 @@ from tests.evaluation.ratings.playing import play_seats
 from tradefair.contract import TraceError
 from tradefair.contract.errors import INTERNAL_ERROR
 from tradefair.evaluation.arena.check import check_entry, pack
+from tradefair.evaluation.hands import handovers
 from tradefair.evaluation.prove.verify import verify_file
+from tradefair.evaluation.reading import shown_seating
+from tradefair.evaluation.report import build_report
 from tradefair.evaluation.site.build import build_site
 from tradefair.evaluation.site.plan import Wanted
-from tradefair.tracestore import WRITTEN_BY
+from tradefair.evaluation.viewer.row import row_of
+from tradefair.tracestore import WRITTEN_BY, open_trace
 
 SCENARIO, AGENT, RIVAL = "bargaining/pact", "B1", "S1"
 POLICIES = {"strong": "linear_concession", "weak": "truthful"}
@@ -209,7 +213,7 @@ def test_measures_of_collusion_count_no_forged_trace_and_compare_with_none(shell
         ["lab", "collusion", path], 1
     )
     both = shell.json("lab", "collusion", tmp_path / "fair", "--against", tmp_path / "cheat", code=1)
-    assert (both["sample"]["episodes"], both["silent"]) == (1, None)
+    assert (both["sample"]["episodes"], both["silent"]["episodes"]) == (1, 0)
 
 
 @pytest.mark.many
@@ -236,3 +240,30 @@ def test_an_honest_game_of_another_release_or_one_that_was_resumed_is_proven(
 ) -> None:
     check = verify_file(forged(honest["strong"], tmp_path / "a.trace", case))
     assert (check.verdict, check.proof.proves([AGENT])) == ("reproduced", None), check.sentence
+
+
+def test_a_seat_that_changed_hands_is_called_so_everywhere_and_no_table_counts_it(
+    honest: dict[str, Path], shell: Shell, tmp_path: Path
+) -> None:
+    (tmp_path / "runs").mkdir()
+    path = forged(honest["strong"], tmp_path / "runs" / "a.trace", FORGED["the_agent_is_called_otherwise_at_the_end"])
+    shutil.copy(honest["strong"], tmp_path / "runs")
+    (change,) = verify_file(path).proof.changes
+    called = f"shade_5 (shade_5), key 0 until event {change.seq}, then the best (shade_5), key 0"
+    with open_trace(path) as trace:
+        assert list(handovers(trace)) == [change]
+        assert shown_seating(trace).labels[AGENT] == called
+    evaluated = shell.json("evaluate", path)["traces"][0]
+    assert evaluated["outcome"]["seats"][AGENT]["label"] == called
+    assert called in build_report([path]).data.episodes[0].model_dump_json()
+    assert row_of(path).players == [called]
+    boards = shell.json("rate", tmp_path / "runs", "--no-verify")
+    assert (boards["rated"], boards["boards"][0]["left_out"][0]["reason"]) == (1, "a seat changed hands")
+    said = shell.error(["compare", honest["strong"], path, "--seat", AGENT, "--no-verify"], 1)
+    assert f"changed hands, and no pair counts it: {called}" in " ".join(said.split())
+    # What nobody had played yet is taken, not handed over; and what follows a fork is the fork's.
+    taken = {"at": 2, "seat": AGENT, "player": {"label": "the best"}}
+    for change in (taken, {**taken, "at": -1, "origin": {"forked_from": {}}}):
+        case = {"seated": [change]}
+        with open_trace(forged(honest["strong"], tmp_path / "b.trace", case)) as trace:
+            assert handovers(trace) == []

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from tradefair.contract import SeatId
+from tradefair.evaluation.hands import Handover
 
 Rules = Literal["reproduced", "diverged", "foreign", "damaged", "unchecked"]
 SeatState = Literal["replayed", "outside", "unproven"]
@@ -17,15 +18,6 @@ Code = Literal[
 # What a trace may say of its origin and be a game from its first event on; imports are games that others have played.
 _PLAYED = frozenset({"resumed"})
 _IMPORTED = frozenset({"imported_from"})
-
-
-class Handover(NamedTuple):
-    """A seat that had acted changed hands at event `seq`: another player, another policy, or other draws of it."""
-
-    seq: int
-    seat: SeatId
-    before: str
-    after: str
 
 
 class Odd(NamedTuple):

@@ -9,10 +9,11 @@ from tradefair.contract import ScenarioError, SeatId, ToolCall
 from tradefair.contract.errors import Divergence, ErrorInfo
 from tradefair.contract.kernel.core import Answer, Core
 from tradefair.contract.kernel.following import FORKED_FROM, Follower, ForkedPast, Strayed
-from tradefair.contract.kernel.players import Player, Seating, policy_spec, seat_policy, shown_label
+from tradefair.contract.kernel.players import Player, Seating, policy_spec, seat_policy
 from tradefair.contract.policy import parse_policy
 from tradefair.contract.tool import may_deny
-from tradefair.evaluation.prove.proof import Handover, SeatState
+from tradefair.evaluation.hands import Handover, hands_of
+from tradefair.evaluation.prove.proof import SeatState
 from tradefair.tracestore import WRITTEN_BY
 
 OUTSIDE = "played from outside"
@@ -93,7 +94,7 @@ class SeatChecks(Follower):
         for seat, player in now.players.items():
             last = before.players[seat] if before is not None else None
             # Keys are of all seats, also of those that a change does not name.
-            said = (_hands(before, seat), _hands(now, seat)) if before is not None else ("", "")
+            said = (hands_of(before, seat), hands_of(now, seat)) if before is not None else ("", "")
             if seat in self._acted and said[0] != said[1]:
                 self.changes.append(Handover(seq, seat, *said))
             if last is not None and not forked and _plays(last) == _plays(player):
@@ -169,18 +170,6 @@ class SeatChecks(Follower):
 
 def _plays(player: Player) -> tuple[str | None, bool, bool]:
     return player.policy, player.privileged, player.late
-
-
-def _hands(seating: Seating, seat: SeatId) -> str:
-    """Whose hands a seat is in, as text: who decides, and the draws of a policy."""
-    player = seating.players[seat]
-    made = player.agent and player.agent.model
-    model = f" ({made})" if made and made not in player.label else ""
-    if player.policy is None:
-        return player.label + model
-    key = seating.agent_key if player.late else seating.policy_key
-    spelled = "" if player.label == shown_label(f"policy:{player.policy}") else f" ({player.policy})"
-    return f"{player.label}{spelled}, key {key}{', late' * player.late}{', privileged' * player.privileged}"
 
 
 def _is_here(core: Core, policy: str) -> bool:

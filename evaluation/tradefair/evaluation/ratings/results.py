@@ -19,6 +19,7 @@ from tradefair.contract import SeatId, TraceError
 from tradefair.contract.chain import canonical
 from tradefair.contract.kernel.players import Seating
 from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.hands import handovers
 from tradefair.evaluation.judge.evaluate import evaluate
 from tradefair.evaluation.origins import is_foreign
 from tradefair.evaluation.outcome import Outcome, RatingRules, SeatOutcome
@@ -242,7 +243,7 @@ def _result(path: Path, trace: Trace, series: bool) -> GameResult:
         seats=_seats(rules, outcome, seating, rules.series if series else ()) if rules and outcome else (),
         figures=_numbers(outcome.market_outcome, rules.market_figures) if rules and outcome else (),
         potential=_number(getattr(outcome.market_outcome, rules.potential, None)) if rules and outcome else None,
-        unusable=_unusable(core.market, outcome, seating),
+        unusable=_unusable(core.market, outcome, seating) or ("a seat changed hands" if handovers(trace) else ""),
         game=game_of(trace),
     )
 
