@@ -55,6 +55,16 @@ def forged(path: Path, target: Path, case: Mapping[str, Any]) -> Path:
         error = dict(zip(("code", "message", "hint", "retryable"), INTERNAL_ERROR, strict=True))
         nothing = dict.fromkeys(("result", "result_ref", "result_digest", "result_size", "refs"))
         forge.change(forge.seq_of(case["failed"], seat=RIVAL, kind="read"), status="failed", error=error, **nothing)
+    if "argument" in case:
+        numbers: list[tuple[int, str, int]] = [
+            (seq, name, value)
+            for seq, event in forge.events()
+            if event.get("seat") == RIVAL and event.get("kind") == "action"
+            for name, value in event["arguments"].items()
+            if type(value) is int
+        ]
+        seq, name, value = numbers[case["argument"]]
+        forge.change(seq, arguments={**forge.event(seq)["arguments"], name: float(value)})
     for place, row in case.get("side", {}).items():
         forge.side[int(place) - 1] |= row
     forge.about |= case.get("about", {})
@@ -262,8 +272,8 @@ def test_a_seat_that_changed_hands_is_called_so_everywhere_and_no_table_counts_i
     said = shell.error(["compare", honest["strong"], path, "--seat", AGENT, "--no-verify"], 1)
     assert f"changed hands, and no pair counts it: {called}" in " ".join(said.split())
     # What nobody had played yet is taken, not handed over; and what follows a fork is the fork's.
-    taken = {"at": 2, "seat": AGENT, "player": {"label": "the best"}}
-    for change in (taken, {**taken, "at": -1, "origin": {"forked_from": {}}}):
-        case = {"seated": [change]}
+    taken: dict[str, Any] = {"at": 2, "seat": AGENT, "player": {"label": "the best"}}
+    for more in ({}, {"at": -1, "origin": {"forked_from": "a trace"}}):
+        case: dict[str, Any] = {"seated": [{**taken, **more}]}
         with open_trace(forged(honest["strong"], tmp_path / "b.trace", case)) as trace:
             assert handovers(trace) == []
