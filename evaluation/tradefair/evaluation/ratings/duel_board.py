@@ -22,8 +22,9 @@ from tradefair.evaluation.ratings.duels import (
 )
 from tradefair.evaluation.ratings.glicko import GlickoRating, rate_duels
 from tradefair.evaluation.ratings.rating import BoardHead, Cell, DuelBoard, DuelRow, Meeting, Reasons, too_few
-from tradefair.evaluation.ratings.results import GameResult, seat_fields
+from tradefair.evaluation.ratings.results import GameResult, block_of, seat_fields
 from tradefair.evaluation.read.arithmetic import mean
+from tradefair.evaluation.verdict.amounts import count
 
 # Passes of Glicko-2, whose result depends on the order of games.
 SHUFFLES = 50
@@ -31,8 +32,8 @@ _DECIMALS = 6
 _METHOD = [
     "CMS-style score (own definition): 100·(.9 OBS + .1 raw); OBS is the mean over opponents of the share of all "
     "gains, raw is profit, within 0 and R·G, over R·G, what both could have earned",
-    f"intervals: 95 % of {RESAMPLES:,} resamples of blocks (a pair on one seed, both seatings; a foreign log: one "
-    f"game) within pairs; fewer than {LEAST_BLOCKS} blocks: exploratory",
+    f"intervals: 95 % of {RESAMPLES:,} resamples of blocks (all games of one seed; of a foreign log: one game), the "
+    f"same for all; fewer than {LEAST_BLOCKS} blocks: exploratory",
     f"Glicko-2 with margin: who beats whom, not profit; one game a period, weight min(4, ln|difference| + 1), means "
     f"over {SHUFFLES} shuffles, spread over them",
     "Bradley–Terry of the shares of each game's gains; games in which no seat earned anything are dropped; intervals: "
@@ -90,7 +91,6 @@ def duel_board(
         ],
         meetings=_meetings(played),
         unearned=fitted.dropped,
-        components=fitted.components,
     )
 
 
@@ -119,15 +119,17 @@ def _duels(rules: RatingRules, games: Sequence[GameResult], left_out: Reasons) -
 
 
 def _whole_blocks(played: Sequence[_Played], left_out: Reasons) -> list[_Played]:
-    """Duels by block, named after the first chain in it: unique among pairs and free of labels.
+    """Duels with their block, named after the first chain in it: free of labels.
 
     Where a pair swapped seats on some seed, a seed of which one seating is missing is left out.
     """
     blocks: dict[tuple[tuple[str, str], str], list[_Played]] = defaultdict(list)
+    names: dict[str, str] = {}
     for item in played:
         # A log from elsewhere has no second seating to wait for: each game is a block of its own.
-        block = item.game.head if item.game.foreign else str(item.game.seed)
+        block = block_of(item.game)
         blocks[item.duel.pair, block].append(item)
+        names[block] = min(item.game.head, names.get(block, item.game.head))
     # Whole: each of the two labels sat first in a game of the block.
     both = {key: len({item.duel.first for item in items}) == 2 for key, items in blocks.items()}
     # Only pairs that swapped seats somewhere must do so on every seed: one with fixed seats would lose all games.
@@ -138,8 +140,7 @@ def _whole_blocks(played: Sequence[_Played], left_out: Reasons) -> list[_Played]
             for item in items:
                 left_out.add("the other seating of its block is missing", item.game.path)
         else:
-            name = min(item.game.head for item in items)
-            found += [item._replace(duel=item.duel._replace(block=name)) for item in items]
+            found += [item._replace(duel=item.duel._replace(block=names[key[1]])) for item in items]
     # Back in the order of seed and chain, by which shuffles and resamples are keyed.
     return sorted(found, key=lambda item: (item.game.seed, item.game.head))
 
@@ -148,7 +149,7 @@ def _row(
     score: Score, glicko: GlickoRating, fitted: BradleyTerry, figures: Mapping[str, float | None], privileged: bool
 ) -> DuelRow:
     """One line of the board, from all three ratings of a label."""
-    strength = next(row for row in fitted.strengths if row.label == score.label)
+    strength = next((row for row in fitted.strengths if row.label == score.label), None)
     return DuelRow(
         label=score.label,
         score=round(score.score, _DECIMALS),
@@ -159,11 +160,9 @@ def _row(
         rating=round(glicko.rating, _DECIMALS),
         deviation=round(glicko.deviation, _DECIMALS),
         spread=round(glicko.spread, _DECIMALS),
-        # Without a game that earned something the strength is the prior's alone.
-        strength=round(strength.rating, _DECIMALS) if strength.games else None,
-        strength_low=_rounded(strength.low),
-        strength_high=_rounded(strength.high),
-        component=strength.component if strength.games else None,
+        strength=strength and round(strength.rating, _DECIMALS),
+        strength_low=strength and _rounded(strength.low),
+        strength_high=strength and _rounded(strength.high),
         games=score.games,
         blocks=score.blocks,
         dead_pairs=score.dead_pairs,
@@ -210,11 +209,12 @@ def _cautions(ranked: Sequence[Score], fitted: BradleyTerry) -> list[str]:
     # A dead pair is counted at both of its labels.
     dead = sum(score.dead_pairs for score in ranked) // 2
     few = [score.label for score in ranked if score.exploratory]
+    apart = len(ranked) - len(fitted.strengths)
     found = [
         (few, too_few(few, len(ranked), f"{LEAST_BLOCKS} blocks")),
         (uneven, f"{len(uneven)} labels met opponents or roles unevenly (more than {MOST_UNEVEN:g} to 1)"),
         (dead, f"{dead} pairs never earned anything together: their share counts as 0"),
         (fitted.dropped, f"{fitted.dropped} games earned no seat anything"),
-        (fitted.components > 1, f"Bradley–Terry has {fitted.components} components: compare within one only"),
+        (apart, f"Bradley–Terry: no games with gains link {count(apart, 'label')} to the others"),
     ]
     return [text for met, text in found if met]

@@ -20,9 +20,9 @@ from tradefair.evaluation.progress import Progress
 from tradefair.evaluation.prove.proving import ONCE_MORE, proof_said
 from tradefair.evaluation.ratings.duel_board import duel_board
 from tradefair.evaluation.ratings.field_board import field_board
-from tradefair.evaluation.ratings.leader import Lead, leader
-from tradefair.evaluation.ratings.ranking import placed
-from tradefair.evaluation.ratings.rating import Board, BoardHead, Leaderboards, Reasons
+from tradefair.evaluation.ratings.leader import joined, leader
+from tradefair.evaluation.ratings.ranking import placed_of
+from tradefair.evaluation.ratings.rating import Board, BoardHead, DuelBoard, Leaderboards, Reasons
 from tradefair.evaluation.ratings.results import GameResult, Results, rules_of, seat_fields
 from tradefair.evaluation.ratings.solo_board import solo_board
 
@@ -55,12 +55,12 @@ def leaderboards(
     for done, (group, games) in enumerate(sorted(groups.items())):
         if progress is not None:
             progress(done, len(groups), group.scenario)
-        board = _board(group, games, names[group], seed, score)
-        # A leaderboard that ranks no label says only what was left out.
-        if board.rows:
-            boards.append(board)
-        else:
-            outside.add_all(board.left_out)
+        for board in _boards(group, games, names[group], seed, score):
+            # A leaderboard that ranks no label says only what was left out.
+            if board.rows:
+                boards.append(board)
+            else:
+                outside.add_all(board.left_out)
     if progress is not None:
         progress(len(groups), len(groups), "")
     return Leaderboards(
@@ -115,12 +115,15 @@ def _distinct(games: Iterable[GameResult]) -> tuple[list[GameResult], Reasons]:
     return sorted(found.values(), key=lambda game: (game.seed, game.head)), outside
 
 
-def _board(group: BoardHead, games: Sequence[GameResult], shape: str, seed: int, score: str | None) -> Board:
-    """The leaderboard of one group; games that cannot be rated are listed in it with their reason."""
-    rules = rules_of(group.market)
+def _boards(head: BoardHead, games: Sequence[GameResult], shape: str, seed: int, score: str | None) -> Iterator[Board]:
+    """The leaderboards of one group: of labels that met, the most labels first, then of those whom nobody met.
+
+    Games that cannot be rated are listed in the first with their reason.
+    """
+    rules = rules_of(head.market)
     # `leaderboards` has left markets without rules out; the check is for the type checker.
     if rules is None:
-        raise ValueError(f"{group.market} has no ratings")
+        raise ValueError(f"{head.market} has no ratings")
     left_out = Reasons()
     usable: list[GameResult] = []
     for game in games:
@@ -128,23 +131,37 @@ def _board(group: BoardHead, games: Sequence[GameResult], shape: str, seed: int,
             left_out.add(game.unusable, game.path)
         else:
             usable.append(game)
-    head = group._replace(shape=shape)
-    # A chance for each board: its numbers do not depend on which other boards are made.
-    chance = Chance(seed)
-    if rules.kind == "duel":
-        board: Board = duel_board(head, rules, usable, left_out, chance)
-        ranked_by = rules.scores[0]
-    elif rules.kind == "solo":
-        board = solo_board(head, rules, usable, left_out, chance, orjson.loads(group.shape))
-        ranked_by = board.score
-    else:
-        # `--score` may name a field of another market's board; this one then ranks by its default.
-        board = field_board(head, rules, usable, left_out, chance, score if score in rules.scores else None)
-        ranked_by = board.score
-    played = list(_played(rules, usable))
+    # `--score` may name a field of another market's board; this one then ranks by its default.
+    by = score if score in rules.scores else None
+    groups = joined([seat.label for seat in game.seats] for game in usable)
+    met = [group for group in groups if len(group) > 1]
+    alone = frozenset(label for group in groups if len(group) == 1 for label in group)
+    parts = [*met, *([alone] if alone or not met else [])]
+    for number, labels in enumerate(parts, 1):
+        own = [game for game in usable if any(seat.label in labels for seat in game.seats[:1])]
+        apart = f"group {number} of {len(parts)}" if len(parts) > 1 else ""
+        part = head._replace(shape=", ".join(filter(None, (shape, apart))))
+        # A chance for each board: its numbers do not depend on which other boards are made.
+        chance = Chance(seed)
+        if labels == alone:
+            board: Board = solo_board(part, rules, own, left_out, chance, orjson.loads(head.shape), by)
+        elif rules.kind == "duel":
+            board = duel_board(part, rules, own, left_out, chance)
+        else:
+            board = field_board(part, rules, own, left_out, chance, by)
+        yield _led(board, rules, own)
+        left_out = Reasons()
+
+
+def _led(board: Board, rules: RatingRules, games: Sequence[GameResult]) -> Board:
+    """The board with who leads it, and the charts of its games."""
+    if not board.rows:
+        return board
+    played = list(_played(rules, games))
+    ranked_by = rules.scores[0] if isinstance(board, DuelBoard) else board.score
     labels = [row.label for row in board.rows]
-    charts = evaluator_of(group.market).board_charts(played, labels, ranked_by) if played and labels else ()
-    lead = leader(placed(board)) if board.rows else Lead(None)
+    charts = evaluator_of(board.market).board_charts(played, labels, ranked_by) if played else ()
+    lead = leader(placed_of(board), met=board.met)
     said = {"leader": lead.label, "open": list(lead.open)}
     return board.model_copy(update={"leading": list(rules.leading), "charts": list(charts), **said})
 

@@ -67,9 +67,15 @@ def collusion(
     from tradefair.evaluation.prove.proving import counted, proof_asked
     from tradefair.runner.ledger.probe import PlayedAgain
 
-    named = _own(traces)
-    sound = counted(named, proven=proof_asked(verify, named))
-    files = [Path(file) for file in sound.kept]
+    named, compared = _own(traces), _own(silent or [])
+    beside = tracestore.find_traces(references) if references else _beside(traces)
+    proven = proof_asked(verify, [*named, *compared, *beside])
+    sound = counted(named, proven=proven)
+    # What games are compared with proves itself, too.
+    quiet, played = counted(compared, proven=proven), counted(beside, proven=proven, once=False)
+    files, silent_files, reference_files = ([Path(file) for file in of.kept] for of in (sound, quiet, played))
+    if not files:
+        raise TraceError("; ".join(sound.notes))
     market, measures = _measures(files)
     given = {
         "--against": bool(silent),
@@ -84,8 +90,8 @@ def collusion(
         CollusionAsked(
             traces=files,
             replayer=PlayedAgain(),
-            silent=_own(silent) if silent else None,
-            references=tracestore.find_traces(references) if references else _beside(traces),
+            silent=silent_files if silent else None,
+            references=reference_files,
             references_named=references is not None,
             play_references=play_references,
             side="buyers" if side is AskedSide.BUYERS else "sellers",
@@ -98,7 +104,7 @@ def collusion(
         print_json({**found.report.model_dump(mode="json"), **sound.to_json()})
     else:
         found.show()
-        for note in sound.notes:
+        for note in dict.fromkeys((*sound.notes, *quiet.notes, *played.notes)):
             say(note)
     if output is not None:
         options = [
@@ -109,7 +115,7 @@ def collusion(
         page = found.page(command_line("lab", "collusion", *traces, *options))
         say(f"{output}: {write(page, output)}")
     # Traces that were left out change what was measured: a script should notice.
-    return 1 if found.findings or sound.left_out else 0
+    return 1 if found.findings or sound.left_out or quiet.left_out or played.left_out else 0
 
 
 def _measures(files: Sequence[Path]) -> tuple[str, CollusionMeasures]:
