@@ -147,6 +147,66 @@ def test_the_worked_example_of_the_page_is_on_the_leaderboard() -> None:
     assert (row.low, row.high, rows["A"].low) == (23.5, 73.5, None)
 
 
+@pytest.mark.parametrize(("score", "alpha"), [(None, 0.9), ("composite", 0.9), ("composite(alpha=.25)", 0.25),
+                                              ("composite(alpha=0)", 0), ("composite(alpha=1)", 1)])  # fmt: skip
+def test_the_weight_of_the_balanced_share_is_named_and_told(score: str | None, alpha: float) -> None:
+    (board,) = leaderboards(Results(_league(), []), score=score).boards
+    assert isinstance(board, DuelBoard)
+    assert (board.alpha, board.alpha_low, board.alpha_high) == (alpha, None, None)
+    assert f"100·({alpha:g} OBS + {1 - alpha:g} raw)" in board.method[0]
+    for row in board.rows:
+        assert row.score == pytest.approx(100 * (alpha * row.obs + (1 - alpha) * (row.raw or 0)), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("score", "told"),
+    [
+        (
+            "composite(alpha=auto)",
+            "needs 8 labels and 10 pairs that differ; here are 3 and 3: name a number from 0 to 1",
+        ),
+        ("composite(alpha=1.01)", r"composite\(alpha=0..1|auto\), alpha being a number from 0 to 1, or auto"),
+        ("composite(alpha=nan)", "a number from 0 to 1"),
+        ("composite(alpha=-0)", "a number from 0 to 1"),
+        ("composite(beta=1)", "a number from 0 to 1"),
+        ("csa", r"known are composite\(alpha=0..1|auto\)"),
+    ],
+)
+def test_a_weight_that_is_none_is_refused_with_what_is_allowed(score: str, told: str) -> None:
+    with pytest.raises(ScenarioError, match=told):
+        leaderboards(Results(_league(), []), score=score)
+    with pytest.raises(ScenarioError, match="nothing here is rated by 'composite"):
+        leaderboards(Results(_auctions(), []), score="composite")
+
+
+def _ladder(worth: int) -> list[GameResult]:
+    """Eight labels, of which the later one takes 60 of each 100; how much was to be gained grows by `worth`."""
+    return [
+        bargain(one, two, (40, 60), seed, potential=100 + worth * (place + other) ** 2)
+        for seed in range(2)
+        for place, one in enumerate("abcdefgh")
+        for other, two in enumerate("abcdefgh")
+        if place < other
+    ]
+
+
+def test_the_weight_that_duels_bear_out_is_found_with_those_that_are_as_good() -> None:
+    """Where the winners' games had more to gain, raw orders labels against their duels: OBS has to weigh."""
+
+    def found(worth: int) -> DuelBoard:
+        (board,) = leaderboards(Results(_ladder(worth), []), score="composite(alpha=auto)").boards
+        assert isinstance(board, DuelBoard)
+        return board
+
+    clear, alike = found(50), found(0)
+    assert [row.label for row in clear.rows] == [row.label for row in alike.rows] == list("hgfedcba")
+    assert clear.alpha == clear.alpha_high == 1
+    assert 0.5 < (clear.alpha_low or 0) < 1
+    assert f"any from {clear.alpha_low} to {clear.alpha_high} is as good" in clear.method[1]
+    # Where both measures say the same, every weight is as good, and the largest is taken.
+    assert (alike.alpha, alike.alpha_low, alike.alpha_high) == (1, 0, 1)
+
+
 def test_a_league_has_every_rating_and_balanced_meetings() -> None:
     board = _duels(_league())
     assert [row.label for row in board.rows] == list("cba")

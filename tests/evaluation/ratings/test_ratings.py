@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from tradefair.contract import Chance
 from tradefair.evaluation.ratings.bradley_terry import fit_strengths
-from tradefair.evaluation.ratings.duels import Duel, HeadToHead, Score, head_to_head, pair_sums, scores
+from tradefair.evaluation.ratings.duels import Duel, HeadToHead, Score, head_to_head, pair_sums, scores, shares_of
 from tradefair.evaluation.ratings.glicko import PeriodGame, margin_weight, rate_duels, rate_period
 from tradefair.evaluation.ratings.shuffles import resampled, shuffled_orders
 from tradefair.evaluation.ratings.trueskill import Skill, hazard, rate_episodes, rate_once
@@ -153,7 +153,7 @@ def _duel(first: str, second: str, one: float, other: float, block: str = "0", p
 
 
 def _scores(duels: list[Duel]) -> list[Score]:
-    return scores(pair_sums(duels, CHANCE))
+    return scores(shares_of(pair_sums(duels, CHANCE)), 0.9)
 
 
 def _cells(duels: list[Duel], chance: Chance = CHANCE) -> list[HeadToHead]:
@@ -324,8 +324,8 @@ def test_the_shares_of_the_worked_example() -> None:
     duels = [_duel("i", "A", 300, 100, "0", 500), _duel("C", "i", 150, 50, "0", 500)]
     mine = next(score for score in _scores(duels) if score.label == "i")
     assert (mine.obs, mine.raw, mine.score) == pytest.approx((0.5, 0.35, 48.5))
-    assert mine.opponents == {"A": (1, 0), "C": (0, 1)}
-    assert mine.exploratory
+    assert mine.of.opponents == {"A": (1, 0), "C": (0, 1)}
+    assert mine.of.exploratory
     assert (mine.low, mine.high) == (None, None)
 
 
@@ -337,7 +337,7 @@ def test_losses_earn_nothing_and_dead_pairs_are_counted() -> None:
         _duel("c", "a", 1, 1, "2"),
     ]
     first = next(score for score in _scores(duels) if score.label == "a")
-    assert (first.obs, first.dead_pairs, first.unbalanced) == (0.25, 1, True)
+    assert (first.obs, first.of.dead_pairs, first.of.unbalanced) == (0.25, 1, True)
 
 
 def test_head_to_head_is_antisymmetric_and_knows_its_interval() -> None:

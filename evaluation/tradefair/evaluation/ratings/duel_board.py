@@ -10,6 +10,7 @@ from tradefair.contract import Chance
 from tradefair.evaluation.outcome import RatingRules
 from tradefair.evaluation.ratings.bradley_terry import RESAMPLES as STRENGTH_RESAMPLES
 from tradefair.evaluation.ratings.bradley_terry import BradleyTerry, fit_strengths
+from tradefair.evaluation.ratings.composite import Weight, found_weight
 from tradefair.evaluation.ratings.duels import (
     LEAST_BLOCKS,
     MOST_UNEVEN,
@@ -19,6 +20,7 @@ from tradefair.evaluation.ratings.duels import (
     head_to_head,
     pair_sums,
     scores,
+    shares_of,
 )
 from tradefair.evaluation.ratings.glicko import GlickoRating, rate_duels
 from tradefair.evaluation.ratings.rating import BoardHead, Cell, DuelBoard, DuelRow, Meeting, Reasons, too_few
@@ -30,8 +32,8 @@ from tradefair.evaluation.verdict.amounts import count
 SHUFFLES = 50
 _DECIMALS = 6
 _METHOD = [
-    "CMS-style score (own definition): 100·(.9 OBS + .1 raw); OBS is the mean over opponents of the share of all "
-    "gains, raw is profit, within 0 and R·G, over R·G, what both could have earned",
+    "CMS-style score (own definition): 100·({alpha:g} OBS + {rest:g} raw); OBS is the mean over opponents of the share "
+    "of all gains, raw is profit, within 0 and R·G, over R·G, what both could have earned",
     f"intervals: 95 % of {RESAMPLES:,} resamples of blocks (all games of one seed; of a foreign log: one game), the "
     f"same for all; fewer than {LEAST_BLOCKS} blocks: exploratory",
     f"Glicko-2 with margin: who beats whom, not profit; one game a period, weight min(4, ln|difference| + 1), means "
@@ -50,17 +52,25 @@ class _Played(NamedTuple):
 
 
 def duel_board(
-    head: BoardHead, rules: RatingRules, games: Sequence[GameResult], left_out: Reasons, chance: Chance
+    head: BoardHead,
+    rules: RatingRules,
+    games: Sequence[GameResult],
+    left_out: Reasons,
+    chance: Chance,
+    weight: Weight | None,
 ) -> DuelBoard:
     """Rate usable games of one group.
 
     What cannot be a duel, or lacks its other seating, is added to `left_out`. `chance` fixes shuffles and resamples.
+    `weight` is that of OBS in the score, None to find it; ScenarioError where there are too few labels for that.
     """
     played = _whole_blocks(_duels(rules, games, left_out), left_out)
     duels = [item.duel for item in played]
     # One set of resamples for scores and head to head: both tables rest on the same draws.
     pairs = pair_sums(duels, chance)
-    ranked = scores(pairs)
+    shares = shares_of(pairs)
+    weight = weight or found_weight(shares, pairs)
+    ranked = scores(shares, weight.alpha)
     glicko = {rating.label: rating for rating in rate_duels(duels, chance, shuffles=SHUFFLES)}
     fitted = fit_strengths(duels, chance)
     figures = _figures(rules, played)
@@ -69,7 +79,10 @@ def duel_board(
     return DuelBoard(
         **head._asdict(),
         games=len(duels),
-        method=_METHOD,
+        method=_method(weight),
+        alpha=weight.alpha,
+        alpha_low=weight.low,
+        alpha_high=weight.high,
         cautions=_cautions(ranked, fitted),
         left_out=left_out.listed(),
         shuffles=SHUFFLES,
@@ -92,6 +105,13 @@ def duel_board(
         meetings=_meetings(played),
         unearned=fitted.dropped,
     )
+
+
+def _method(weight: Weight) -> list[str]:
+    first, *rest = _METHOD
+    found = f"the weight of OBS by stability and agreement: any from {weight.low} to {weight.high} is as good"
+    said = [] if weight.low is None else [found]
+    return [first.format(alpha=weight.alpha, rest=1 - weight.alpha), *said, *rest]
 
 
 def _duels(rules: RatingRules, games: Sequence[GameResult], left_out: Reasons) -> list[_Played]:
@@ -163,11 +183,11 @@ def _row(
         strength=strength and round(strength.rating, _DECIMALS),
         strength_low=strength and _rounded(strength.low),
         strength_high=strength and _rounded(strength.high),
-        games=score.games,
-        blocks=score.blocks,
-        dead_pairs=score.dead_pairs,
-        unbalanced=score.unbalanced,
-        exploratory=score.exploratory,
+        games=score.of.games,
+        blocks=score.of.blocks,
+        dead_pairs=score.of.dead_pairs,
+        unbalanced=score.of.unbalanced,
+        exploratory=score.of.exploratory,
         figures=dict(figures),
         privileged=privileged,
     )
@@ -205,10 +225,10 @@ def _meetings(played: Sequence[_Played]) -> list[Meeting]:
 
 def _cautions(ranked: Sequence[Score], fitted: BradleyTerry) -> list[str]:
     """How the numbers of this board may be misread, as sentences."""
-    uneven = [score.label for score in ranked if score.unbalanced]
+    uneven = [score.label for score in ranked if score.of.unbalanced]
     # A dead pair is counted at both of its labels.
-    dead = sum(score.dead_pairs for score in ranked) // 2
-    few = [score.label for score in ranked if score.exploratory]
+    dead = sum(score.of.dead_pairs for score in ranked) // 2
+    few = [score.label for score in ranked if score.of.exploratory]
     apart = len(ranked) - len(fitted.strengths)
     found = [
         (few, too_few(few, len(ranked), f"{LEAST_BLOCKS} blocks")),

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from tradefair.contract import Chance
 from tradefair.evaluation.ratings.shuffles import Floats, bounds, resampled_parts
 
-# The weight is of our own: the source gives .10 and not what it multiplies.
 RESAMPLES = 2_000
 LEAST_BLOCKS = 8
-BALANCE_WEIGHT = 0.9
+LEAST_LABELS, LEAST_PAIRS = 8, 10
 MOST_UNEVEN = 1.5
 
 
@@ -43,10 +42,8 @@ class Score(NamedTuple):
     """A label's shares over its games; `low` and `high` bound `score` at 95 % over resampled blocks, null for one.
 
     `obs` is the opponent-balanced share, `raw` profit over potential in games of known potential, each profit within 0
-    and the potential; `score` 100·(.9 obs + .1 raw) ("CMS-style", a definition of our own), so that all lie in 0 to 1,
-    the score in 0 to 100. `opponents` counts games in the first and in the
-    second seat; `unbalanced`: these numbers differ by more than 1.5 to 1. `dead_pairs` are opponents against which
-    neither side ever earned. `exploratory`: fewer than 8 blocks.
+    and the potential; `score` 100·(α obs + (1 − α) raw) ("CMS-style", a definition of our own), so that all lie in 0 to
+    1, the score in 0 to 100. `of` has what both are counted from.
     """
 
     label: str
@@ -55,10 +52,29 @@ class Score(NamedTuple):
     raw: float | None
     low: float | None
     high: float | None
-    games: int
+    of: Shares
+
+
+class Shares(NamedTuple):
+    """A label's `obs` and `raw`, as played and then once per resample, NaN where that has no game of the label.
+
+    `known`: some game had something to gain. `opponents` counts games in the first and in the second seat;
+    `unbalanced`: these numbers differ by more than 1.5 to 1. `dead_pairs` are opponents against which neither side ever
+    earned. `exploratory`: fewer than 8 blocks.
+    """
+
+    label: str
+    obs: Floats
+    raw: Floats
+    known: bool
     blocks: int
     opponents: Mapping[str, tuple[int, int]]
     dead_pairs: int
+
+    @property
+    def games(self) -> int:
+        """Games against all opponents."""
+        return sum(map(sum, self.opponents.values()))
 
     @property
     def unbalanced(self) -> bool:
@@ -159,17 +175,26 @@ def _row(duel: Duel, first: str) -> list[float]:
     return [*earned, own, other, duel.potential, gap, float(counted), 1.0]
 
 
-def scores(pairs: Sequence[PairSums]) -> list[Score]:
-    """Shares of every label, best first.
+def scores(shares: Sequence[Shares], alpha: float) -> list[Score]:
+    """The blend of every label's shares, best first; `alpha` is the weight of `obs`, 0 to 1."""
+    return sorted((_score(own, alpha) for own in shares), key=lambda score: (-score.score, score.label))
 
-    A label's own bounds come from the resamples of all its pairs, row by row.
-    """
+
+def _score(own: Shares, alpha: float) -> Score:
+    # Blended within each resample: the bounds of a blend are not the blend of two bounds.
+    blend = 100 * (alpha * own.obs + (1 - alpha) * own.raw)
+    low, high = _bounds(blend, own.blocks)
+    raw = float(own.raw[0]) if own.known else None
+    return Score(own.label, float(blend[0]), float(own.obs[0]), raw, low, high, own)
+
+
+def shares_of(pairs: Sequence[PairSums]) -> list[Shares]:
+    """Every label in name order; its resamples are those of all its pairs, row by row."""
     labels = sorted({label for pair in pairs for label in pair.labels})
-    found = [_score(label, [pair for pair in pairs if label in pair.labels]) for label in labels]
-    return sorted(found, key=lambda score: (-score.score, score.label))
+    return [_shares(label, [pair for pair in pairs if label in pair.labels]) for label in labels]
 
 
-def _score(label: str, pairs: Sequence[PairSums]) -> Score:
+def _shares(label: str, pairs: Sequence[PairSums]) -> Shares:
     """The shares of one label over its pairs; arrays hold the value as played, then one per resample."""
     shares: list[Floats] = []
     # Two names for one array of zeros: the sums below make new arrays and never change it.
@@ -190,22 +215,8 @@ def _score(label: str, pairs: Sequence[PairSums]) -> Score:
     # A resample without any game of the label is 0/0, and says nothing of it.
     obs = np.nansum(shares, axis=0) / np.where(known.any(axis=0), known.sum(axis=0), np.nan)
     raw = np.divide(profit, potential, out=np.zeros_like(profit), where=potential > 0)
-    # Blended within each resample: the bounds of a blend are not the blend of two bounds.
-    blend = 100 * (BALANCE_WEIGHT * obs + (1 - BALANCE_WEIGHT) * raw)
     blocks = len(frozenset[str]().union(*(pair.blocks for pair in pairs)))
-    low, high = _bounds(blend, blocks)
-    return Score(
-        label,
-        float(blend[0]),
-        float(obs[0]),
-        float(raw[0]) if potential[0] > 0 else None,
-        low,
-        high,
-        sum(map(sum, opponents.values())),
-        blocks,
-        opponents,
-        dead,
-    )
+    return Shares(label, obs, raw, bool(potential[0] > 0), blocks, opponents, dead)
 
 
 def head_to_head(pairs: Iterable[PairSums]) -> list[HeadToHead]:

@@ -18,6 +18,7 @@ from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.outcome import PlayedSeat, RatingRules
 from tradefair.evaluation.progress import Progress
 from tradefair.evaluation.prove.proving import ONCE_MORE, proof_said
+from tradefair.evaluation.ratings.composite import COMPOSITE, Weight, asked_weight
 from tradefair.evaluation.ratings.duel_board import duel_board
 from tradefair.evaluation.ratings.field_board import field_board
 from tradefair.evaluation.ratings.leader import joined, leader
@@ -35,8 +36,9 @@ def leaderboards(
 ) -> Leaderboards:
     """Rate everything that was read. `score` names the seat field to rank by; default: the market's first known one.
 
-    `seed` fixes shuffles and resamples (stream `tournament`). `progress` hears of each leaderboard. Raises
-    ScenarioError for a score that no market among the results has.
+    Of duels it is `composite(alpha=…)`, with the weight of the balanced share, .9 by default. `seed` fixes shuffles and
+    resamples (stream `tournament`). `progress` hears of each leaderboard. Raises ScenarioError for a score that no
+    market among the results has.
     """
     # First, because rating a large folder takes long and a mistyped name should not wait for it.
     _check_score(score, results.games)
@@ -88,16 +90,19 @@ def _head(game: GameResult) -> BoardHead:
 
 def _check_score(score: str | None, games: Sequence[GameResult]) -> None:
     """Raise ScenarioError for a score that no market among the games is ranked by."""
+    asked_weight(score)
     markets = sorted({game.market for game in games})
     known = list(dict.fromkeys(name for market in markets for name in _scores(rules_of(market))))
-    if score is not None and score not in known:
+    if score is not None and score not in known and not (COMPOSITE in known and score.startswith("composite")):
         allowed = f"known are {', '.join(known)}" if known else "there is no choice of scores: leave --score out"
         raise ScenarioError(f"nothing here is rated by {score[:40]!r}; {allowed}")
 
 
 def _scores(rules: RatingRules | None) -> tuple[str, ...]:
-    """The scores that may be chosen for a market: those of a field; a duel has its profit only."""
-    return rules.scores if rules is not None and rules.kind == "field" else ()
+    """The scores that may be chosen for a market: those of a field, the blends of a duel."""
+    if rules is None or rules.kind == "solo":
+        return ()
+    return rules.scores if rules.kind == "field" else (COMPOSITE,)
 
 
 def _distinct(games: Iterable[GameResult]) -> tuple[list[GameResult], Reasons]:
@@ -133,6 +138,7 @@ def _boards(head: BoardHead, games: Sequence[GameResult], shape: str, seed: int,
             usable.append(game)
     # `--score` may name a field of another market's board; this one then ranks by its default.
     by = score if score in rules.scores else None
+    weight = asked_weight(score)
     groups = joined([seat.label for seat in game.seats] for game in usable)
     met = [group for group in groups if len(group) > 1]
     alone = frozenset(label for group in groups if len(group) == 1 for label in group)
@@ -146,7 +152,9 @@ def _boards(head: BoardHead, games: Sequence[GameResult], shape: str, seed: int,
         if labels == alone:
             board: Board = solo_board(part, rules, own, left_out, chance, orjson.loads(head.shape), by)
         elif rules.kind == "duel":
-            board = duel_board(part, rules, own, left_out, chance)
+            board = duel_board(part, rules, own, left_out, chance, weight)
+            # Found once, among the most labels: smaller groups of the same games say less.
+            weight = Weight(board.alpha, board.alpha_low, board.alpha_high)
         else:
             board = field_board(part, rules, own, left_out, chance, by)
         yield _led(board, rules, own)

@@ -100,7 +100,7 @@ class FieldRow(Record):
 
 
 class DuelRow(Record):
-    """One label where two play. `score` = 100·(.9 obs + .1 raw), "CMS-style", our own definition. Bounds are at 95 %
+    """One label where two play. `score` = 100·(α obs + (1 − α) raw), "CMS-style", our own. Bounds are at 95 %
     over resampled `blocks` (seeds; of a foreign log: games), null where the label has one only.
 
     `obs` is the opponent-balanced share, `raw` profit over potential. `rating`, `deviation`, `spread` are Glicko-2's
@@ -187,13 +187,17 @@ class FieldBoard(_Board):
 class DuelBoard(_Board):
     """A leaderboard of games between two, best CMS-style score first.
 
-    `unearned` games earned neither side anything: Bradley–Terry drops them.
+    `unearned` games earned neither side anything: Bradley–Terry drops them. `alpha` is the weight of `obs` in the
+    score; where it was found, any from `alpha_low` to `alpha_high` is as good within a standard error.
     """
 
     kind: Literal["duel"] = "duel"
     shuffles: int
     resamples: int
     rows: list[DuelRow]
+    alpha: float
+    alpha_low: float | None
+    alpha_high: float | None
     head_to_head: list[Cell]
     meetings: list[Meeting]
     unearned: int
