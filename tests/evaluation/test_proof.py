@@ -56,10 +56,11 @@ def forged(path: Path, target: Path, case: Mapping[str, Any]) -> Path:
         nothing = dict.fromkeys(("result", "result_ref", "result_digest", "result_size", "refs"))
         forge.change(forge.seq_of(case["failed"], seat=RIVAL, kind="read"), status="failed", error=error, **nothing)
     if "argument" in case:
-        seq, name, value = list(_whole_numbers(forge))[case["argument"]]
+        place: int = case["argument"]
+        seq, name, value = list(_whole_numbers(forge))[place]
         forge.change(seq, arguments={**forge.event(seq)["arguments"], name: float(value)})
-    for place, row in case.get("side", {}).items():
-        forge.side[int(place) - 1] |= row
+    for event, row in case.get("side", {}).items():
+        forge.side[int(event) - 1] |= row
     forge.about |= case.get("about", {})
     forge.notes += [(seat, record.encode()) for seat, record in case.get("notes", ())]
     return forge.save(target)
