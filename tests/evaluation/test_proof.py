@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -56,20 +56,21 @@ def forged(path: Path, target: Path, case: Mapping[str, Any]) -> Path:
         nothing = dict.fromkeys(("result", "result_ref", "result_digest", "result_size", "refs"))
         forge.change(forge.seq_of(case["failed"], seat=RIVAL, kind="read"), status="failed", error=error, **nothing)
     if "argument" in case:
-        numbers: list[tuple[int, str, int]] = [
-            (seq, name, value)
-            for seq, event in forge.events()
-            if event.get("seat") == RIVAL and event.get("kind") == "action"
-            for name, value in event["arguments"].items()
-            if type(value) is int
-        ]
-        seq, name, value = numbers[case["argument"]]
+        place: int = case["argument"]
+        seq, name, value = list(_whole_numbers(forge))[place]
         forge.change(seq, arguments={**forge.event(seq)["arguments"], name: float(value)})
-    for place, row in case.get("side", {}).items():
-        forge.side[int(place) - 1] |= row
+    for event, row in case.get("side", {}).items():
+        forge.side[int(event) - 1] |= row
     forge.about |= case.get("about", {})
     forge.notes += [(seat, record.encode()) for seat, record in case.get("notes", ())]
     return forge.save(target)
+
+
+def _whole_numbers(forge: Forge) -> Iterator[tuple[int, str, int]]:
+    for seq, event in forge.events():
+        arguments: dict[str, Any] = event.get("arguments") or {}
+        if event.get("seat") == RIVAL and event.get("kind") == "action":
+            yield from ((seq, name, value) for name, value in arguments.items() if isinstance(value, int))
 
 
 def _player(player: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import orjson
 
 from tradefair.contract import SeatId, TraceError
 from tradefair.contract.kernel.following import FORKED_FROM
 from tradefair.contract.kernel.players import Seating, shown_label
-from tradefair.evaluation.read.objects import mapping
 from tradefair.tracestore import Trace
 
 _MAX_HANDS = 60
@@ -70,9 +69,9 @@ def _first_acts(trace: Trace, before: int) -> dict[SeatId, int]:
         if stored.seq >= before:
             break
         try:
-            seat = mapping(orjson.loads(stored.body)).get("seat")
+            event: Any = orjson.loads(stored.body)
         except orjson.JSONDecodeError:
             raise TraceError(f"{trace.path}: event {stored.seq} is not JSON") from None
-        if isinstance(seat, str):
+        if isinstance(event, dict) and isinstance(seat := cast("dict[str, Any]", event).get("seat"), str):
             found.setdefault(seat, stored.seq)
     return found

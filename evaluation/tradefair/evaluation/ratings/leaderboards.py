@@ -129,27 +129,20 @@ def _boards(head: BoardHead, games: Sequence[GameResult], shape: str, seed: int,
     # `leaderboards` has left markets without rules out; the check is for the type checker.
     if rules is None:
         raise ValueError(f"{head.market} has no ratings")
-    left_out = Reasons()
-    usable: list[GameResult] = []
+    left_out, usable = Reasons(), [game for game in games if not game.unusable]
     for game in games:
         if game.unusable:
             left_out.add(game.unusable, game.path)
-        else:
-            usable.append(game)
     # `--score` may name a field of another market's board; this one then ranks by its default.
     by = score if score in rules.scores else None
     weight = asked_weight(score)
-    groups = joined([seat.label for seat in game.seats] for game in usable)
-    met = [group for group in groups if len(group) > 1]
-    alone = frozenset(label for group in groups if len(group) == 1 for label in group)
-    parts = [*met, *([alone] if alone or not met else [])]
-    for number, labels in enumerate(parts, 1):
-        own = [game for game in usable if any(seat.label in labels for seat in game.seats[:1])]
+    parts = _groups(usable)
+    for number, (labels, own) in enumerate(parts, 1):
         apart = f"group {number} of {len(parts)}" if len(parts) > 1 else ""
         part = head._replace(shape=", ".join(filter(None, (shape, apart))))
         # A chance for each board: its numbers do not depend on which other boards are made.
         chance = Chance(seed)
-        if labels == alone:
+        if not labels:
             board: Board = solo_board(part, rules, own, left_out, chance, orjson.loads(head.shape), by)
         elif rules.kind == "duel":
             board = duel_board(part, rules, own, left_out, chance, weight)
@@ -159,6 +152,17 @@ def _boards(head: BoardHead, games: Sequence[GameResult], shape: str, seed: int,
             board = field_board(part, rules, own, left_out, chance, by)
         yield _led(board, rules, own)
         left_out = Reasons()
+
+
+def _groups(games: Sequence[GameResult]) -> list[tuple[frozenset[str], list[GameResult]]]:
+    """Labels that met and their games, the most labels first; no labels, and the games of those whom nobody met."""
+    of_label: dict[str, frozenset[str]] = {}
+    for group in joined([seat.label for seat in game.seats] for game in games):
+        of_label |= dict.fromkeys(group, group if len(group) > 1 else frozenset())
+    found: dict[frozenset[str], list[GameResult]] = {labels: [] for labels in of_label.values() if labels}
+    for game in games:
+        found.setdefault(of_label.get(game.seats[0].label, frozenset()) if game.seats else frozenset(), []).append(game)
+    return list(found.items()) or [(frozenset(), [])]
 
 
 def _led(board: Board, rules: RatingRules, games: Sequence[GameResult]) -> Board:
