@@ -371,6 +371,39 @@ def _substituted(report: GameReport) -> int | None:
     return None if origin["substituted"] is None else len(origin["substituted"])
 
 
+def _all_at_100(rows: list[dict[str, Any]]) -> None:
+    """The buyer pays 100 in every round, far above its value."""
+    agents = rows[0]["data"]["agents"]
+    gains = {"B1": agents["B1"]["valuation"] - 100, "S1": 100 - agents["S1"]["cost"]}
+    for row in rows:
+        sums = {seat: gain * row.get("round", 20) for seat, gain in gains.items()}
+        match row["type"]:
+            case "bid_ask":
+                row["price"] = 100
+            case "trade":
+                row.update(bid=100, ask=100, cleared_price=100, midpoint_exact=100.0)
+            case "payoff_change":
+                gain = gains[row["seat_id"]]
+                row.update(new_payoff=sums[row["seat_id"]], old_payoff=sums[row["seat_id"]] - gain, delta=gain)
+            case "round_end":
+                row["data"].update(payoff_map=sums, clearing_prices=[100])
+            case "final":
+                shares = {seat: max(0, gain) / sum(gains.values()) for seat, gain in gains.items()}
+                row["data"].update(final_payoff_map=sums, seat_surplus_share_map=shares)
+            case _:
+                pass
+
+
+def test_a_seat_whose_counterpart_lost_money_has_its_share_as_logged(tmp_path: Path) -> None:
+    log = next(log for log in sample_logs("pact") if log.name.startswith("auction_647bda3f_5_"))
+    report = import_game(_tampered(log, tmp_path, _all_at_100), tmp_path / "out")
+    assert report.sound, report.findings
+    assert report.checks["final_shares"].first is None
+    seller = evaluate_file(str(report.trace)).outcome
+    assert seller is not None
+    assert seller.seats["S1"].surplus_share == pytest.approx(83 / 71)
+
+
 def test_a_file_that_is_no_log_is_a_finding(tmp_path: Path) -> None:
     for content in (b"", b"{}\n", b"\xff\xfe\n", b'{"type":"init"}\n' * 3):
         path = tmp_path / "game.jsonl"
