@@ -77,6 +77,11 @@ def found_weight(shares: Sequence[Shares], pairs: Sequence[PairSums]) -> Weight:
         agreed = fmean((np.sign(blend[sides[:, 0], 0] - blend[sides[:, 1], 0]) == signs).tolist())
         sums.append(fmean(stable) + agreed)
         errors.append(math.sqrt(pvariance(stable) / len(stable) + agreed * (1 - agreed) / len(met)))
+    return _best(sums, errors)
+
+
+def _best(sums: Sequence[float], errors: Sequence[float]) -> Weight:
+    """The weight of the largest sum, and those on both sides of it that are as good within its error."""
     best = max(range(len(_GRID)), key=lambda step: (sums[step], step))
     good = [total >= sums[best] - errors[best] for total in sums]
     low = high = best
