@@ -57,9 +57,8 @@ def rows(data: Path | None) -> Iterator[Row]:
     assert isinstance(board, DuelBoard)
     whole = float(len(files))
     facts = [tally for game in report.games for tally in game.checks.values()]
-    yield _count(
-        "games re-executed, every fact of the log met", whole, sum(game.sound for game in report.games), _IMPORT
-    )
+    met = sum(game.sound and all(tally.first is None for tally in game.checks.values()) for game in report.games)
+    yield _count("games re-executed, every fact of the log met", whole, met, _IMPORT)
     yield _count(
         "facts of the logs", sum(tally.total for tally in facts), sum(tally.matched for tally in facts), _IMPORT
     )

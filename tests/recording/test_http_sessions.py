@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,15 @@ from tradefair.recording.http.sessions import CLIENT_INFO
 BEGIN = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"clientInfo": {"name": "desk", "version": "2"}}}
 
 
-def echoing(headers: Mapping[str, str]) -> Scripted:
-    """A server that answers each request with its own parameters and adds `headers` to what begins a session."""
+async def at_once(request: bytes) -> None:
+    """Wait for nothing."""
+
+
+def echoing(headers: Mapping[str, str], before: Callable[[bytes], Awaitable[None]] = at_once) -> Scripted:
+    """A server that answers each request with its own parameters and adds `headers` to what begins a session.
+
+    It answers when `before` has returned.
+    """
 
     def size(data: bytes) -> int:
         head, _, body = data.partition(b"\r\n\r\n")
@@ -28,6 +35,7 @@ def echoing(headers: Mapping[str, str]) -> Scripted:
         return len(head) + 4 + length if data and len(body) >= length else 0
 
     async def answer(request: bytes, writer: asyncio.StreamWriter) -> None:
+        await before(request)
         said = orjson.loads(request.partition(b"\r\n\r\n")[2] or b"{}")
         body = orjson.dumps(
             {"jsonrpc": "2.0", "id": said.get("id"), "result": {"structuredContent": said.get("params")}}
@@ -156,6 +164,41 @@ async def test_logs_that_are_open_at_once_are_bounded_and_the_silent_one_is_seal
             await ask(recording.port, call(2, text="x"), mcp_session_id="0")
         ended = [events(path)[-1]["event"] == "episode_ended" for path in recording.traces]
     assert ended == [False, True, True, False, False]
+
+
+async def test_whoever_comes_while_every_log_waits_for_an_answer_is_sent_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_sessions, "MAX_SESSIONS", 3)
+    going, full = asyncio.Event(), asyncio.Event()
+    waits = 0
+
+    async def until_all_wait(request: bytes) -> None:
+        nonlocal waits
+        if b"wait" in request:
+            waits += 1
+            if waits == 3:
+                full.set()
+            await going.wait()
+
+    async with (
+        listening(echoing({"Mcp-Session-Id": "new"}, until_all_wait)) as port,
+        recorded(f"http://127.0.0.1:{port}/mcp", tmp_path) as recording,
+    ):
+        calls = [ask(recording.port, call(1, text="wait"), mcp_session_id=str(number)) for number in range(2)]
+        # What begins a session opens its log when it is answered; until then it counts as well.
+        begun = {**BEGIN, "params": {"clientInfo": {"name": "wait", "version": "1"}}}
+        waiting = [asyncio.create_task(one) for one in (*calls, ask(recording.port, begun))]
+        await full.wait()
+        async with httpx2.AsyncClient() as http:
+            url = f"http://127.0.0.1:{recording.port}/mcp"
+            refused = await http.post(url, json=call(1, text="x"), headers={"mcp-session-id": "more"})
+        assert (refused.status_code, b"try again later" in refused.content) == (503, True)
+        going.set()
+        await asyncio.gather(*waiting)
+        await ask(recording.port, call(1, text="x"), mcp_session_id="more")
+    assert len(recording.traces) == 4
+    assert recording.broken == []
 
 
 async def test_what_is_no_session_leaves_no_trace(tmp_path: Path) -> None:

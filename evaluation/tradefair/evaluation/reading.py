@@ -20,6 +20,7 @@ from tradefair.contract.kernel.event import ManifestCore
 from tradefair.contract.kernel.players import MAX_LABEL, PERSON, Seating
 from tradefair.contract.text import clean_line
 from tradefair.evaluation.figure import figure
+from tradefair.evaluation.hands import handovers, shown_hands
 from tradefair.evaluation.record import Record
 from tradefair.tracestore import Trace
 
@@ -253,10 +254,12 @@ def person_moves(trace: Trace) -> Mapping[SeatId, PersonMoves]:
 def shown_seating(trace: Trace) -> Seating:
     """Who plays at the end of a trace. Raises TraceError where it does not say it.
 
-    An agent whose seat a person has moved, too, is called `… + person`: no table may take their play for its own.
+    An agent whose seat a person has moved, too, is called `… + person`, a seat that changed hands "A until event 150,
+    then B": no table may take their play for its own.
     """
     seating = trace.seating()
-    players = dict(seating.players)
+    shown = {seat: {"label": clean_line(label)} for seat, label in shown_hands(handovers(trace)).items()}
+    players = {seat: player.model_copy(update=shown.get(seat, {})) for seat, player in seating.players.items()}
     for seat in person_moves(trace):
         player = players.get(seat)
         if player is not None and not (player.agent and player.agent.framework == PERSON):

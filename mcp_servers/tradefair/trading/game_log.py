@@ -44,12 +44,21 @@ def _whole(number: object) -> object:
     return int(number) if isinstance(number, float) and number.is_integer() else number
 
 
+def _given(scores: object) -> object:
+    """A map without the seats that it has no number for; null is an empty one."""
+    if isinstance(scores, dict):
+        known = cast("dict[object, object]", scores)
+        return {seat: score for seat, score in known.items() if score is not None}
+    return {} if scores is None else scores
+
+
 # The grid of all public logs is 0..100; up to 1,000 rounds, as in our own scenarios.
 Price = Annotated[int, Field(ge=0, le=100)]
 WholePrice = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=100)]
 Points = Annotated[int, BeforeValidator(_whole)]
-# The source clips its csa.
-Score = Annotated[float, Field(ge=-5, le=5)]
+MAX_SCORE = 1e6
+# The public logs clip their scores at 5; that was read off them, so that a bound of ours only keeps sums finite.
+Score = Annotated[float, Field(ge=-MAX_SCORE, le=MAX_SCORE)]
 RoundNumber = Annotated[int, Field(ge=1, le=1000)]
 
 
@@ -230,13 +239,13 @@ class Snapshot(Row):
 
 
 class FinalData(_Record):
-    """The game's totals; all else that the log computes is kept unread. `seat_csa_map` may be empty or missing."""
+    """The game's totals; all else that the log computes is kept unread. `seat_csa_map` may lack seats, or all."""
 
     aborted: bool
     final_payoff_map: dict[str, Points]
     seat_max_potential_surplus_map: dict[str, Points]
     seat_surplus_share_map: dict[str, float]
-    seat_csa_map: Annotated[dict[str, Score], Field(default_factory=dict)]
+    seat_csa_map: Annotated[dict[str, Score], BeforeValidator(_given), Field(default_factory=dict)]
     total_surplus: Points
     max_surplus: Points
     market_efficiency: float
@@ -556,10 +565,11 @@ class _Reader:
 
     def _keep_final(self, row: Final) -> None:
         self._final = row
-        names = ["final_payoff_map", "seat_max_potential_surplus_map", "seat_surplus_share_map"]
-        # Games of the collusion study have no scores at all.
-        for name in [*names, "seat_csa_map"] if row.data.seat_csa_map else names:
+        for name in ("final_payoff_map", "seat_max_potential_surplus_map", "seat_surplus_share_map"):
             self._check_seats(f"data.{name}", getattr(row.data, name), self._seats)
+        # Seats may lack a score; nobody else may have one.
+        scores = row.data.seat_csa_map
+        self._check_seats("data.seat_csa_map", scores, scores.keys() & self._seats.keys())
         closed = sum(logged.end is not None for logged in self._rounds)
         due = self._init.data.num_rounds if self._init else closed
         if row.data.aborted:

@@ -10,7 +10,7 @@ from tests.evaluation.ratings.playing import auction, bargain
 from tradefair.contract import Chance, ScenarioError
 from tradefair.evaluation.charts.chart import IntervalChart, MatrixChart
 from tradefair.evaluation.ratings.charts import leaderboard_charts
-from tradefair.evaluation.ratings.leader import Placed, leader
+from tradefair.evaluation.ratings.leader import Placed, joined, lead_sentence, leader, places
 from tradefair.evaluation.ratings.leaderboards import leaderboards
 from tradefair.evaluation.ratings.ranking import ranking_verdict
 from tradefair.evaluation.ratings.rating import DuelBoard, FieldBoard, LeftOut
@@ -74,7 +74,7 @@ def test_the_better_label_leads_with_its_mean_score_and_interval() -> None:
     assert first.score_low is not None
     assert first.score_high is not None
     assert 0.6 < first.score_low < first.score < first.score_high < 0.65
-    assert first.low <= first.rating <= first.high
+    assert (first.low or 99) < first.rating < (first.high or 0)
     assert (first.episodes, first.figures["efficiency"], first.figures["csa_clean"]) == (10, 0.9, None)
 
 
@@ -139,15 +139,78 @@ def test_another_seed_shuffles_otherwise_and_the_same_one_alike() -> None:
 def test_the_worked_example_of_the_page_is_on_the_leaderboard() -> None:
     """300 against A's 100 and 50 against C's 150, Σ R·G = 1,000: OBS .5, score 48.5."""
     games = [bargain("i", "A", (300, 100), 1, potential=500), bargain("C", "i", (150, 50), 2, potential=500)]
-    row = next(row for row in _duels(games).rows if row.label == "i")
+    rows = {row.label: row for row in _duels(games).rows}
+    row = rows["i"]
     assert (row.obs, row.raw, row.score) == (0.5, 0.35, 48.5)
-    assert (row.exploratory, row.low, row.unbalanced) == (True, None, True)
+    assert (row.exploratory, row.unbalanced) == (True, True)
+    # Resamples of two seeds: 300 of 400 alone, or 50 of 200. Of one seed nothing is known but itself.
+    assert (row.low, row.high, rows["A"].low) == (23.5, 73.5, None)
+
+
+@pytest.mark.parametrize(("score", "alpha"), [(None, 0.9), ("composite", 0.9), ("composite(alpha=.25)", 0.25),
+                                              ("composite(alpha=0)", 0), ("composite(alpha=1)", 1)])  # fmt: skip
+def test_the_weight_of_the_balanced_share_is_named_and_told(score: str | None, alpha: float) -> None:
+    (board,) = leaderboards(Results(_league(), []), score=score).boards
+    assert isinstance(board, DuelBoard)
+    assert (board.alpha, board.alpha_low, board.alpha_high) == (alpha, None, None)
+    assert f"100·({alpha:g} OBS + {1 - alpha:g} raw)" in board.method[0]
+    for row in board.rows:
+        assert row.score == pytest.approx(100 * (alpha * row.obs + (1 - alpha) * (row.raw or 0)), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("score", "told"),
+    [
+        (
+            "composite(alpha=auto)",
+            "needs 8 labels and 10 pairs that differ; here are 3 and 3: name a number from 0 to 1",
+        ),
+        ("composite(alpha=1.01)", r"composite\(alpha=0..1|auto\), alpha being a number from 0 to 1, or auto"),
+        ("composite(alpha=nan)", "a number from 0 to 1"),
+        ("composite(alpha=-0)", "a number from 0 to 1"),
+        ("composite(beta=1)", "a number from 0 to 1"),
+        ("csa", r"known are composite\(alpha=0..1|auto\)"),
+    ],
+)
+def test_a_weight_that_is_none_is_refused_with_what_is_allowed(score: str, told: str) -> None:
+    with pytest.raises(ScenarioError, match=told):
+        leaderboards(Results(_league(), []), score=score)
+    with pytest.raises(ScenarioError, match="nothing here is rated by 'composite"):
+        leaderboards(Results(_auctions(), []), score="composite")
+
+
+def _ladder(worth: int) -> list[GameResult]:
+    """Eight labels, of which the later one takes 60 of each 100; how much was to be gained grows by `worth`."""
+    return [
+        bargain(one, two, (40, 60), seed, potential=100 + worth * (place + other) ** 2)
+        for seed in range(2)
+        for place, one in enumerate("abcdefgh")
+        for other, two in enumerate("abcdefgh")
+        if place < other
+    ]
+
+
+def test_the_weight_that_duels_bear_out_is_found_with_those_that_are_as_good() -> None:
+    """Where the winners' games had more to gain, raw orders labels against their duels: OBS has to weigh."""
+
+    def found(worth: int) -> DuelBoard:
+        (board,) = leaderboards(Results(_ladder(worth), []), score="composite(alpha=auto)").boards
+        assert isinstance(board, DuelBoard)
+        return board
+
+    clear, alike = found(50), found(0)
+    assert [row.label for row in clear.rows] == [row.label for row in alike.rows] == list("hgfedcba")
+    assert clear.alpha == clear.alpha_high == 1
+    assert 0.5 < (clear.alpha_low or 0) < 1
+    assert f"any from {clear.alpha_low} to {clear.alpha_high} is as good" in clear.method[1]
+    # Where both measures say the same, every weight is as good, and the largest is taken.
+    assert (alike.alpha, alike.alpha_low, alike.alpha_high) == (1, 0, 1)
 
 
 def test_a_league_has_every_rating_and_balanced_meetings() -> None:
     board = _duels(_league())
     assert [row.label for row in board.rows] == list("cba")
-    assert {(row.games, row.blocks, row.unbalanced, row.exploratory) for row in board.rows} == {(36, 18, False, False)}
+    assert {(row.games, row.blocks, row.unbalanced, row.exploratory) for row in board.rows} == {(36, 9, False, False)}
     for row in board.rows:
         assert row.low is not None
         assert row.high is not None
@@ -158,7 +221,7 @@ def test_a_league_has_every_rating_and_balanced_meetings() -> None:
         assert row.strength_low < row.strength < row.strength_high
     assert board.rows[0].rating > board.rows[-1].rating
     assert {tuple(met.games.items()) for met in board.meetings} == {(("buyer", 9), ("seller", 9))}
-    assert (len(board.meetings), board.components, board.cautions) == (6, 1, [])
+    assert (len(board.meetings), board.met, board.cautions) == (6, True, [])
 
 
 def test_a_block_without_its_other_seating_is_left_out_and_counted() -> None:
@@ -205,7 +268,7 @@ def test_markets_scenarios_and_shapes_are_rated_apart_and_named() -> None:
 
 def test_versions_are_never_mixed_and_a_leaderboard_without_rows_is_left_out() -> None:
     older = [game._replace(rules_version="1", head=f"o{game.head}") for game in _auctions()]
-    idle = [bargain("c", "c", (10, 10), seed)._replace(scenario="bargaining/silent") for seed in range(3)]
+    idle = [auction("ab", (None, None), 77)._replace(scenario="double_auction/silent")]
     found = leaderboards(Results([*_auctions(), *older, *idle], []))
     assert [(board.rules_version, board.games) for board in found.boards] == [
         ("1", 10),
@@ -213,23 +276,69 @@ def test_versions_are_never_mixed_and_a_leaderboard_without_rows_is_left_out() -
     ]
     assert len({(board.scenario_digest, board.evaluator_version) for board in found.boards}) == 1
     # What the empty leaderboard left out is not lost with it.
-    assert _reasons(found.left_out) == {"a label against itself: no duel": 3}
-    assert found.rated + 3 == found.traces
+    assert _reasons(found.left_out) == {"CSα is not known": 1}
+    assert found.rated + 1 == found.traces
 
 
-def test_labels_with_too_few_games_are_named_in_one_line() -> None:
-    board = _field([*_auctions(), auction("xyzuvw", (0.1, 0.2, 0.3, 0.4, 0.5, 0.6), 77)])
+def test_labels_with_too_few_games_are_named_in_one_line_and_are_one_row() -> None:
+    board = _field([*_auctions(), auction("axyzuvw", (0.1, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6), 77)])
     assert board.cautions[0] == "6 of 10 labels are exploratory, with fewer than 8 episodes: w, v, u, z, y and 1 more"
+    *rows, few = next(board_tables(board)).rows
+    assert [row[:2] for row in rows] == [("a", "1"), ("b", "2"), ("c", "3"), ("d", "4")]
+    assert few[:2] == ("6 labels with too few games", "–")
+    assert len(next(board_tables(board, folded=False)).rows) == 10
 
 
 def test_one_game_and_one_label_are_named_in_the_singular() -> None:
-    assert "1 game · 1 label · " in board_name(_field([auction("aa", (0.1, 0.2), 7)]))
+    (board,) = leaderboards(Results([auction("aa", (0.1, 0.2), 7)], [])).boards
+    assert "1 game · 1 label · " in board_name(board)
+
+
+def test_labels_that_share_a_game_are_joined_through_others_too() -> None:
+    groups = joined([["a", "b"], ["x"], ["c", "d"], ["e", "c"], ["p", "q"], ["d", "a"], ["q", "p"]])
+    assert groups == [{"a", "b", "c", "d", "e"}, {"p", "q"}, {"x"}]
+
+
+def test_groups_that_never_met_have_boards_of_their_own_and_who_met_nobody_has_no_rating() -> None:
+    apart = [auction("xy", (0.5, 0.1), seed) for seed in range(20, 23)]
+    alone = [auction("kk", (0.1, 0.3), 30), auction("mm", (0.9, 0.9), 30), auction("nn", (0.2, 0.2), 31)]
+    made = leaderboards(Results([*apart, *_auctions(), *alone], []))
+    assert [(board.kind, board.shape, board.games, board.met) for board in made.boards] == [
+        ("field", "group 1 of 3", 10, True),
+        ("field", "group 2 of 3", 3, True),
+        ("solo", "group 3 of 3", 3, False),
+    ]
+    # Numbers of a group are those that it has alone.
+    assert made.boards[0].model_copy(update={"shape": ""}) == _field(_auctions())
+    assert [row.label for row in made.boards[2].rows] == ["m", "k", "n"]
+    (unmet,) = leaderboards(Results(alone, [])).boards
+    assert (unmet.leader, unmet.open, unmet.met) == (None, ["m", "k", "n"], False)
+    assert ranking_verdict(leaderboards(Results(alone, []))).sentences[0] == (
+        "Nobody met in double_auction/bazaar (3 labels, 1 game each): by mean share of possible m 0.9 and k = n 0.2; "
+        "one game each, no order can be told."
+    )
+    # However many games each has: whom nobody met leads nobody.
+    often = [auction(label * 2, (share, share), seed) for label, share in (("k", 0.1), ("m", 0.9)) for seed in range(9)]
+    assert leaderboards(Results(often, [])).boards[0].leader is None
+    assert "; labels that never met have no rating." in ranking_verdict(leaderboards(Results(often, []))).sentences[0]
+
+
+def test_equal_numbers_share_a_place_and_one_game_has_none() -> None:
+    rows = [Placed(label, value, 0, 1, games) for label, value, games in
+            (("a", 5, 2), ("b", 4, 3), ("c", 4, 2), ("d", 4, 2), ("e", 3, 1), ("f", 2, 2))]  # fmt: skip
+    assert places(rows) == ["1", "2–4", "2–4", "2–4", "–", "5"]
+    said = lead_sentence([Placed("z", 9, 8, 10, 3), *(row._replace(low=3, high=4) for row in rows[1:4])], "x", "y", str)
+    assert said == "z 9 (8 to 10) leads x by y, before b = c = d 4; 3 games."
 
 
 def test_a_ranking_says_who_leads_and_whether_first_place_is_open() -> None:
-    open_ = ranking_verdict(leaderboards(Results(_auctions(), [Unread("x.trace", "not a trace")])))
-    assert open_.sentences[0].startswith("No leader in double_auction/bazaar: 2 labels cannot be told apart by rating ")
-    assert open_.sentences[1] == "10 of 11 traces rated; left out: 1 cannot be read: not a trace."
+    close = [auction("ab" if seed % 2 else "ba", (0.3, 0.35), seed) for seed in range(12)]
+    open_ = ranking_verdict(leaderboards(Results(close, [Unread("x.trace", "not a trace")])))
+    assert open_.sentences[0].startswith(
+        "First place is open in double_auction/bazaar by rating by share of possible: "
+    )
+    assert open_.sentences[0].endswith(" overlap.")
+    assert open_.sentences[1] == "12 of 13 traces rated; left out: 1 cannot be read: not a trace."
     games = [
         bargain(one, two, (90, 10) if one == "a" else (10, 90), seed)._replace(head=f"{seed}{one}")
         for seed in range(30)
@@ -237,12 +346,12 @@ def test_a_ranking_says_who_leads_and_whether_first_place_is_open() -> None:
     ]
     made = leaderboards(Results(games, []))
     assert (made.boards[0].leader, made.boards[0].open) == ("a", [])
-    assert " leads bargaining/pact by score, before b (" in ranking_verdict(made).sentences[0]
-    close = [auction("ab" if seed % 2 else "ba", (0.3, 0.35), seed) for seed in range(12)]
+    assert " leads bargaining/pact by score, before b 9.25 (" in ranking_verdict(made).sentences[0]
     assert leaderboards(Results(close, [])).boards[0].open == ["a", "b"]
     # One game shows no order, however far apart its labels are, and whatever interval is claimed for it.
     leads = [leader([Placed("a", 9, 8, 10, games), Placed("b", 1, 0, 2, 5)]).label for games in (1, 2)]
     assert leads == [None, "a"]
+    assert leader([Placed("a", 9, 8, 10, 2), Placed("b", 1, None, None, 1)]) == (None, ("a", "b"))
     assert leaderboards(Results([auction("ab", (0.9, 0.1), 1)], [])).boards[0].leader is None
     assert ranking_verdict(leaderboards(Results([], []))).status == "failed"
 
@@ -269,7 +378,8 @@ def test_the_same_play_counts_once_wherever_its_file_lies_but_not_by_another_pla
     again = games[0]._replace(path="copy/0.trace")
     other = games[1]._replace(seats=tuple(seat._replace(label=f"{seat.label}2") for seat in games[1].seats))
     found = leaderboards(Results([*games, again, other], []))
-    assert found.boards[0].games == 11
+    # The other labels met nobody of the first: a group of their own.
+    assert [board.games for board in found.boards] == [10, 1]
     assert [(left.count, left.examples) for left in found.left_out] == [(1, ["copy/0.trace"])]
     assert "once more" in found.left_out[0].reason
 
@@ -311,10 +421,10 @@ def test_a_score_of_duels_stays_a_share_however_much_the_other_side_loses() -> N
 
 def test_the_ranking_of_duels_shows_profit_a_round_and_games() -> None:
     table = next(iter(board_tables(_duels(_league()))))
-    assert table.columns[3:5] == ("profit a round", "games")
+    assert table.columns[4:6] == ("profit a round", "games")
     # Of 20 rounds each, by the helper.
     board = _duels([bargain("i", "A", (300, 100), 1), bargain("i", "A", (100, 100), 2)])
-    rows = {row[0]: row[3:5] for row in next(iter(board_tables(board))).rows}
+    rows = {row[0]: row[4:6] for row in next(iter(board_tables(board))).rows}
     assert rows == {"i": ("10.000", "2"), "A": ("5.000", "2")}
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from tradefair.contract import Chance
 from tradefair.evaluation.ratings.bradley_terry import fit_strengths
-from tradefair.evaluation.ratings.duels import Duel, HeadToHead, Score, head_to_head, pair_sums, scores
+from tradefair.evaluation.ratings.duels import Duel, HeadToHead, Score, head_to_head, pair_sums, scores, shares_of
 from tradefair.evaluation.ratings.glicko import PeriodGame, margin_weight, rate_duels, rate_period
 from tradefair.evaluation.ratings.shuffles import resampled, shuffled_orders
 from tradefair.evaluation.ratings.trueskill import Skill, hazard, rate_episodes, rate_once
@@ -104,8 +104,17 @@ def test_draws_from_unequal_priors_give_the_published_numbers() -> None:
 def test_better_labels_are_rated_higher_and_the_passes_say_how_surely() -> None:
     ratings = rate_episodes(_episodes(90, seed=2), CHANCE, passes=6)
     assert [rating.label for rating in ratings] == [f"agent{n}" for n in range(9, -1, -1)]
-    assert all(rating.low <= rating.mean <= rating.high for rating in ratings)
+    assert all((rating.low or 99) < rating.mean < (rating.high or -99) for rating in ratings)
     assert sum(rating.episodes for rating in ratings) == 30 * (2 + 5 + 8)
+
+
+def test_intervals_widen_where_the_games_of_a_seed_share_their_luck() -> None:
+    episodes = [episode for episode in _episodes(60, seed=2, sizes=(8,)) for _ in range(3)]
+    known = {row.label: row for row in rate_episodes(episodes, CHANCE, passes=60)}
+    shared = rate_episodes(episodes, CHANCE, passes=60, blocks=[at // 3 for at in range(len(episodes))])
+    assert [row.mean for row in shared] == [known[row.label].mean for row in shared]
+    widths = [sum((row.high or 0) - (row.low or 0) for row in rows) for rows in (shared, known.values())]
+    assert widths[0] > 1.3 * widths[1]
 
 
 def test_a_draw_pulls_two_ratings_together_and_leaves_equals_where_they_are() -> None:
@@ -132,7 +141,7 @@ def test_only_ranks_count(shift: float, scale: float) -> None:
 
 def test_an_episode_of_one_label_is_counted_and_says_nothing() -> None:
     (rating,) = rate_episodes([{"a": 3.0}], CHANCE, passes=2)
-    assert rating == ("a", 5.0, 25 / 3, 5.0, 5.0, 1)
+    assert rating == ("a", 5.0, 25 / 3, None, None, 1)
     assert rate_episodes([], CHANCE) == []
 
 
@@ -144,7 +153,7 @@ def _duel(first: str, second: str, one: float, other: float, block: str = "0", p
 
 
 def _scores(duels: list[Duel]) -> list[Score]:
-    return scores(pair_sums(duels, CHANCE))
+    return scores(shares_of(pair_sums(duels, CHANCE)), 0.9)
 
 
 def _cells(duels: list[Duel], chance: Chance = CHANCE) -> list[HeadToHead]:
@@ -247,10 +256,11 @@ def test_a_fraction_counts_as_that_part_of_a_win() -> None:
     assert halves[0].rating - halves[1].rating == pytest.approx(400 / math.log(10) * math.log(3), rel=0.01)
 
 
-def test_games_that_earned_nobody_anything_are_dropped_and_islands_are_rated_apart() -> None:
-    fitted = fit_strengths([_duel("a", "b", 3, 1), _duel("c", "d", 1, 3), _duel("a", "c", 0, -5)], CHANCE)
-    assert (fitted.dropped, fitted.components) == (1, 2)
-    assert {row.label: row.component for row in fitted.strengths} == {"a": 0, "b": 0, "c": 1, "d": 1}
+def test_games_that_earned_nobody_anything_are_dropped_and_only_the_largest_group_has_strengths() -> None:
+    played = [_duel("a", "b", 3, 1), _duel("x", "y", 1, 3), _duel("a", "x", 0, -5), _duel("b", "c", 3, 1)]
+    fitted = fit_strengths(played, CHANCE)
+    assert (fitted.dropped, [row.label for row in fitted.strengths]) == (1, ["a", "b", "c"])
+    assert fit_strengths([_duel("a", "x", 0, -5)], CHANCE) == ([], 1)
 
 
 def _simulated(kind: str, number: int, strengths: Sequence[float], blocks: int) -> list[Duel]:
@@ -314,8 +324,8 @@ def test_the_shares_of_the_worked_example() -> None:
     duels = [_duel("i", "A", 300, 100, "0", 500), _duel("C", "i", 150, 50, "0", 500)]
     mine = next(score for score in _scores(duels) if score.label == "i")
     assert (mine.obs, mine.raw, mine.score) == pytest.approx((0.5, 0.35, 48.5))
-    assert mine.opponents == {"A": (1, 0), "C": (0, 1)}
-    assert mine.exploratory
+    assert mine.of.opponents == {"A": (1, 0), "C": (0, 1)}
+    assert mine.of.exploratory
     assert (mine.low, mine.high) == (None, None)
 
 
@@ -327,7 +337,7 @@ def test_losses_earn_nothing_and_dead_pairs_are_counted() -> None:
         _duel("c", "a", 1, 1, "2"),
     ]
     first = next(score for score in _scores(duels) if score.label == "a")
-    assert (first.obs, first.dead_pairs, first.unbalanced) == (0.25, 1, True)
+    assert (first.obs, first.of.dead_pairs, first.of.unbalanced) == (0.25, 1, True)
 
 
 def test_head_to_head_is_antisymmetric_and_knows_its_interval() -> None:

@@ -143,7 +143,7 @@ def test_games_without_the_score_are_left_out_and_boards_stand_on_pages() -> Non
     (board,) = made.boards
     assert [(left.reason, left.count) for left in board.left_out] == [("gain is not known", 1)]
     assert [chart.id for chart in leaderboard_charts(board)] == ["score", "headline"]
-    assert ranking_verdict(made).sentences[0].startswith("policy:careful_reader() (301, 300 to 302) leads")
+    assert ranking_verdict(made).sentences[0].startswith("policy:careful_reader() 301 (300 to 302) leads")
     assert Leaderboards.model_validate_json(orjson.dumps(figure_of_boards(made).data)) == made
 
 

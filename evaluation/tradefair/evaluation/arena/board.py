@@ -82,7 +82,8 @@ def build_arena(arena: Arena, entries: Sequence[Checked], folder: Path) -> list[
     written = [write(_page(arena, boards, entries), folder / "index.html").path]
     for number_, board in enumerate(boards, 1):
         page = _page(arena, [board], entries)
-        for suffix in ("html", "csv", "tex", "json"):
+        # Without an accepted entry there is no table to write.
+        for suffix in ("html", "csv", "tex", "json") if board.rows else ("html", "json"):
             written.append(write(page, folder / "boards" / f"{number_}.{suffix}").path)
     return written
 

@@ -34,7 +34,6 @@ from tradefair.evaluation.judge.reward import finite, reward_metric
 from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.progress import Progress, watched
 from tradefair.evaluation.prove.proving import game_of
-from tradefair.evaluation.prove.sealing import check_sealing
 from tradefair.evaluation.prove.verify import Check, verify
 from tradefair.evaluation.read.accounts import SeatAccount, account
 from tradefair.evaluation.reading import person_moves
@@ -43,7 +42,7 @@ from tradefair.evaluation.verdict.of_trace import kind_of
 from tradefair.evaluation.verdict.verdict import Verdict
 from tradefair.evaluation.verdict.words import fitted
 from tradefair.files.folders import move_onto
-from tradefair.tracestore import Trace, find_traces, is_reference, open_trace
+from tradefair.tracestore import PROMPTS, Trace, find_traces, is_reference, open_trace
 
 _MAX_REFUSALS = 1_000
 _UNSAFE_NAME = re.compile(r"[^A-Za-z0-9]+")
@@ -213,13 +212,11 @@ def _unsound(file: str, trace: Trace, checked: Check) -> Iterator[Refusal]:
         # Whose seat it should be is one of the terms.
         refusal = checked.proof.proves(trace.seating().compared)
         # A copy may lack what models were sent; times, costs and model records it may not.
-        rows = [finding.message for finding in checked.findings if finding.message.startswith("rows beside the chain")]
-        kept = {table for table in ("calls", "agent_events") if any(table in row for row in rows)}
-        if kept or any("added" in row for row in rows):
-            yield Refusal("side_rows_altered", file, 0, "; ".join(rows)[:300])
+        if checked.sealing.later or checked.sealing.missing.keys() - PROMPTS:
+            yield Refusal("side_rows_altered", file, 0, "; ".join(checked.sealing.findings)[:300])
         elif refusal is not None:
             yield Refusal(refusal.code, file, refusal.event, refusal.sentence)
-    elif trace.manifest.seal_holds and check_sealing(trace).damage == checked.sentence:
+    elif checked.sealing.damage is not None and trace.manifest.seal_holds:
         yield Refusal("side_rows_altered", file, at, sentence)
     else:
         yield Refusal(_UNSOUND.get(checked.verdict, "chain_broken"), file, at, sentence)

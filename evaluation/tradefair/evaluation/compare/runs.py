@@ -18,6 +18,7 @@ from tradefair.contract.kernel.players import AgentRecord, Seating
 from tradefair.contract.scenario import natural_order
 from tradefair.evaluation.compare.comparison import Run
 from tradefair.evaluation.evaluator import evaluator_of, fields_for
+from tradefair.evaluation.hands import handovers, shown_hands
 from tradefair.evaluation.judge.evaluate import evaluate
 from tradefair.evaluation.judge.reward import finite, primary_metrics
 from tradefair.evaluation.outcome import Outcome
@@ -206,7 +207,10 @@ def load_run(path: Path, *, proven: bool = False) -> Loaded:
         # An unfinished one counts nowhere.
         refusal = refusal_of(trace) if proven and outcome.end_reason is not None else None
         if refusal is not None:
-            raise TraceError(f"{path.name}: proves nothing, {refusal.reason}: {refusal.sentence}")
+            raise TraceError(f"{path.name}: proves nothing, {refusal.reason}{refusal.where}: {refusal.sentence}")
+        for changed in handovers(trace):
+            said = shown_hands([changed])[changed.seat]
+            raise TraceError(f"{path.name}: {changed.seat} changed hands, and no pair counts it: {said}")
         played = moves_of(trace), game_of(trace)
         return Loaded(path, core, manifest.about, shown_seating(trace), outcome, counted, head.hex(), *played)
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from tradefair.contract import SeatId
+from tradefair.evaluation.hands import Handover
 
 Rules = Literal["reproduced", "diverged", "foreign", "damaged", "unchecked"]
 SeatState = Literal["replayed", "outside", "unproven"]
@@ -17,15 +18,6 @@ Code = Literal[
 # What a trace may say of its origin and be a game from its first event on; imports are games that others have played.
 _PLAYED = frozenset({"resumed"})
 _IMPORTED = frozenset({"imported_from"})
-
-
-class Handover(NamedTuple):
-    """A seat that had acted changed hands at event `seq`: another player, another policy, or other draws of it."""
-
-    seq: int
-    seat: SeatId
-    before: str
-    after: str
 
 
 class Odd(NamedTuple):
@@ -48,14 +40,21 @@ class Refusal(NamedTuple):
         """The code in words, without seat and event: what tables count by."""
         return self.code.replace("_", " ")
 
+    @property
+    def where(self) -> str:
+        """Seat and event in brackets, as far as they are known."""
+        named = ", ".join(filter(None, (self.seat, f"event {self.event}" * (self.event > 0))))
+        return f" ({named})" * bool(named)
+
 
 class Proof(NamedTuple):
     """What was found. `seats` is empty where nobody was played again.
 
     `replayed`: from the first event to the last, every call is what the named policy gives. `outside`: no policy is
     named, and nothing can be replayed. `unproven`: one is named, and it did not play so, or cannot be played here;
-    `why` says what is missing of such seats. `faults` are the first faults of the host by seat, `late` the seats that
-    draw by the key of whoever is under test, `origins` the keys of what the trace says of its origin.
+    `why` says what is missing of such seats, `at` since which event. `faults` are the first faults of the host by seat,
+    `late` the seats that draw by the key of whoever is under test, `origins` the keys of what the trace says of its
+    origin. `seq` and `seat` are those of the first event that is wrong.
     """
 
     rules: Rules = "unchecked"
@@ -64,11 +63,13 @@ class Proof(NamedTuple):
     changes: Sequence[Handover] = ()
     odd: Sequence[Odd] = ()
     why: Mapping[SeatId, str] = {}
+    at: Mapping[SeatId, int] = {}
     faults: Mapping[SeatId, int] = {}
     late: frozenset[SeatId] = frozenset()
     origins: frozenset[str] = frozenset()
     sentence: str = ""
     seq: int = 0
+    seat: str = ""
 
     def proves(
         self, under_test: Collection[SeatId], *, imports: bool = False, outside: Collection[SeatId] = ()
@@ -79,7 +80,7 @@ class Proof(NamedTuple):
         be played from outside, as a file of terms or a plan says.
         """
         if self.rules != "reproduced":
-            return Refusal("not_reproduced", "", self.seq, self.sentence[:300])
+            return Refusal("not_reproduced", self.seat, self.seq, self.sentence[:300])
         allowed = _PLAYED | (_IMPORTED if imports else frozenset[str]())
         strange = ", ".join(sorted(self.origins - allowed))[:80]
         found = [*self._of_seats({*under_test}, {*outside}), *self._of_hands({*under_test})]
@@ -95,9 +96,11 @@ class Proof(NamedTuple):
         for seat, state in self.seats.items():
             if state == "unproven":
                 code: Code = "label_of_a_policy" if seat in under_test else "rival_not_replayed"
-                yield Refusal(code, seat, 0, f"{seat} was not replayed: {self.why.get(seat, '')}"[:300])
+                yield Refusal(
+                    code, seat, self.at.get(seat, 1), f"{seat} was not replayed: {self.why.get(seat, '')}"[:300]
+                )
             elif state == "outside" and seat not in under_test | outside:
-                yield Refusal("rival_not_replayed", seat, 0, f"{seat} was played from outside, and is not under test")
+                yield Refusal("rival_not_replayed", seat, 1, f"{seat} was played from outside, and is not under test")
         for seat in sorted(self.late - under_test):
             yield Refusal("rival_not_replayed", seat, 1, f"{seat} draws by the agent's key, and is not under test")
 

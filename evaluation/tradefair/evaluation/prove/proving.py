@@ -82,10 +82,10 @@ def game_of(trace: Trace) -> str:
 
 
 class Counted(NamedTuple):
-    """What tables count of some traces, and what they do not: places by reason."""
+    """What tables count of some traces, and what they do not: by reason their places, with seat and event."""
 
     kept: Sequence[str | Path]
-    left_out: Mapping[str, Sequence[str | Path]]
+    left_out: Mapping[str, Sequence[str]]
     proven: bool
 
     @property
@@ -95,9 +95,8 @@ class Counted(NamedTuple):
         return said if self.proven else [*said, NOT_ASKED]
 
     def to_json(self) -> dict[str, Any]:
-        """`proof`, and `left_out`: paths by reason."""
-        left_out = {reason: list(map(str, of)) for reason, of in self.left_out.items()}
-        return {"proof": proof_said(self.proven), "left_out": left_out}
+        """`proof`, and `left_out`: paths by reason, with seat and event."""
+        return {"proof": proof_said(self.proven), "left_out": {reason: [*of] for reason, of in self.left_out.items()}}
 
 
 def counted(places: Sequence[str | Path], *, proven: bool, once: bool = True) -> Counted:
@@ -106,7 +105,7 @@ def counted(places: Sequence[str | Path], *, proven: bool, once: bool = True) ->
     What cannot be read is kept: who evaluates it says what is wrong.
     """
     kept: list[str | Path] = []
-    left_out: dict[str, list[str | Path]] = {}
+    left_out: dict[str, list[str]] = {}
     games: set[object] = set()
     for place in watched(places, show_progress if proven else None, lambda place: Path(place).name):
         try:
@@ -124,7 +123,7 @@ def counted(places: Sequence[str | Path], *, proven: bool, once: bool = True) ->
             continue
         reason = f"proves nothing: {refusal.reason}" if refusal else ONCE_MORE if game in games else ""
         if reason:
-            left_out.setdefault(reason, []).append(place)
+            left_out.setdefault(reason, []).append(f"{place}{refusal.where if refusal else ''}")
         else:
             games.add(game)
             kept.append(place)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
 import orjson
@@ -25,14 +25,23 @@ _AMOUNTS = ("input_tokens", "output_tokens", "latency_s", "cost_usd_micro", "inv
 
 
 class Sealing(NamedTuple):
-    """What a seal is worth. `damage` is what contradicts it, or None; `findings` are rows left out, or younger than it.
+    """What a seal is worth. `damage` is what contradicts it, or None; `missing` and `later` count rows by table.
 
-    `signed_by` is the fingerprint of the key whose signature of the seal holds; None without a signature.
+    These are rows that were left out, or are younger than the seal. `signed_by` is the fingerprint of the key whose
+    signature of the seal holds; None without a signature.
     """
 
     damage: str | None
-    findings: Sequence[str] = ()
+    missing: Mapping[str, int] = {}
+    later: Mapping[str, int] = {}
     signed_by: str | None = None
+
+    @property
+    def findings(self) -> list[str]:
+        """Both in words."""
+        said = (("are not in this file", self.missing), ("were added after the seal", self.later))
+        told = ((what, ", ".join(f"{name} ({count})" for name, count in rows.items())) for what, rows in said)
+        return [f"rows beside the chain that {what}: {listed}" for what, listed in told if listed]
 
 
 def counted_calls(trace: Trace) -> RowDigest | None:
@@ -83,20 +92,18 @@ def _compared(
 ) -> Sealing:
     """What the rows of the tables, (count, digest), say next to what the seal claims."""
     changed: list[str] = []
-    missing: list[str] = []
-    later: list[str] = []
+    missing: dict[str, int] = {}
+    later: dict[str, int] = {}
     for name, (count, found) in counted.items():
         sealed, head = claims[name]
         if name in absent and sealed:
-            missing.append(f"{name} ({sealed})")
+            missing[name] = sealed
         elif found != head or count < sealed:
             changed.append(name)
         elif count > sealed:
-            later.append(f"{name} ({count - sealed})")
-    findings = [f"rows beside the chain that are not in this file: {', '.join(missing)}"] if missing else []
-    findings += [f"rows beside the chain that were added after the seal: {', '.join(later)}"] if later else []
+            later[name] = count - sealed
     damage = f"what lies beside the chain has changed since the seal: {', '.join(changed)}" if changed else None
-    return Sealing(damage, findings)
+    return Sealing(damage, missing, later)
 
 
 def odd_values(trace: Trace, seating: Seating) -> list[Odd]:

@@ -9,10 +9,11 @@ from tradefair.contract import ScenarioError, SeatId, ToolCall
 from tradefair.contract.errors import Divergence, ErrorInfo
 from tradefair.contract.kernel.core import Answer, Core
 from tradefair.contract.kernel.following import FORKED_FROM, Follower, ForkedPast, Strayed
-from tradefair.contract.kernel.players import Player, Seating, policy_spec, seat_policy, shown_label
+from tradefair.contract.kernel.players import Player, Seating, policy_spec, seat_policy
 from tradefair.contract.policy import parse_policy
 from tradefair.contract.tool import may_deny
-from tradefair.evaluation.prove.proof import Handover, SeatState
+from tradefair.evaluation.hands import Handover, hands_of
+from tradefair.evaluation.prove.proof import SeatState
 from tradefair.tracestore import WRITTEN_BY
 
 OUTSIDE = "played from outside"
@@ -37,7 +38,7 @@ class SeatChecks(Follower):
     Every seat that names a policy is played again, from its first event to its last, whatever else the trace says.
     Raises Strayed where a seat makes another call than its policy, or has an answer that only hosts give to players
     outside; of a trace of another release, or of an importer, the seat is `unproven` instead. A seat that was unproven
-    for a while is not `replayed` later. `changes` are the seats that had acted and changed hands,
+    for a while is not `replayed` later; `at` says since when. `changes` are the seats that had acted and changed hands,
     `seating` is who plays now.
     """
 
@@ -45,6 +46,7 @@ class SeatChecks(Follower):
         self.states: dict[SeatId, SeatCheck] = {}
         self.changes: list[Handover] = []
         self.faults: dict[SeatId, int] = {}
+        self.at: dict[SeatId, int] = {}
         self.origins: set[str] = set()
         self.late: set[SeatId] = set()
         self._acted: set[SeatId] = set()
@@ -76,7 +78,7 @@ class SeatChecks(Follower):
         if event.get("status") == "failed" and isinstance(seat, str):
             self.faults.setdefault(seat, event["seq"])
             if seat in self._policies:
-                self._unproven(seat, f"event {event['seq']} is a fault of the host")
+                self._unproven(seat, f"event {event['seq']} is a fault of the host", event["seq"])
         super().followed(core, event, answer)
         # Re-executed by now, so that what it says of seats is in order.
         if event["event"] in ("episode_started", "seated"):
@@ -92,7 +94,7 @@ class SeatChecks(Follower):
         for seat, player in now.players.items():
             last = before.players[seat] if before is not None else None
             # Keys are of all seats, also of those that a change does not name.
-            said = (_hands(before, seat), _hands(now, seat)) if before is not None else ("", "")
+            said = (hands_of(before, seat), hands_of(now, seat)) if before is not None else ("", "")
             if seat in self._acted and said[0] != said[1]:
                 self.changes.append(Handover(seq, seat, *said))
             if last is not None and not forked and _plays(last) == _plays(player):
@@ -112,6 +114,8 @@ class SeatChecks(Follower):
             why = past.why if str(past.why).startswith(_UNTIL) else f"{_UNTIL} {seq}: {past.why}"
         state: SeatState = "replayed" if why is None else "outside" if why == OUTSIDE else "unproven"
         self.states[seat] = SeatCheck(player.label, state, why)
+        if state == "unproven":
+            self.at.setdefault(seat, seq)
 
     def _follow_deadline(self, core: Core, seat: SeatId, event: Mapping[str, Any]) -> None:
         """A seat that knows hidden truth waits for those outside: it misses a deadline together with one of them."""
@@ -121,10 +125,11 @@ class SeatChecks(Follower):
             self.states.update(self._waited.pop(when, {}))
         elif when not in self._silent and seat in self._policies and seat in self.privileged:
             self._waited.setdefault(when, {})[seat] = self.states[seat]
-            self._unproven(seat, f"event {event['seq']} is a deadline that nobody outside missed")
+            self._unproven(seat, f"event {event['seq']} is a deadline that nobody outside missed", event["seq"])
 
-    def _unproven(self, seat: SeatId, why: str) -> None:
+    def _unproven(self, seat: SeatId, why: str, seq: int) -> None:
         self.states[seat] = SeatCheck(self.states[seat].label, "unproven", why)
+        self.at.setdefault(seat, seq)
 
     def _make(self, core: Core, seat: SeatId, player: Player, seq: int) -> str | None:
         """Seat a fresh policy; why there is none, else None. Divergence for one that this release would not seat."""
@@ -153,30 +158,18 @@ class SeatChecks(Follower):
         writer = self.seating.written_by
         try:
             super()._stray(core, seat, event, wanted)
-            self._unproven(seat, "an event was withheld from its past")
+            self._unproven(seat, "an event was withheld from its past", event["seq"])
         except Strayed:
             if writer == WRITTEN_BY and not _IMPORTS & self.origins:
-                self._unproven(seat, f"event {event['seq']} is another call")
+                self._unproven(seat, f"event {event['seq']} is another call", event["seq"])
                 raise
             self._policies.pop(seat, None)
             wrote = "an importer" if writer == WRITTEN_BY else writer or "another release"
-            self._unproven(seat, f"event {event['seq']} is another call, and {wrote} wrote the trace")
+            self._unproven(seat, f"event {event['seq']} is another call, and {wrote} wrote the trace", event["seq"])
 
 
 def _plays(player: Player) -> tuple[str | None, bool, bool]:
     return player.policy, player.privileged, player.late
-
-
-def _hands(seating: Seating, seat: SeatId) -> str:
-    """Whose hands a seat is in, as text: who decides, and the draws of a policy."""
-    player = seating.players[seat]
-    made = player.agent and player.agent.model
-    model = f" ({made})" if made and made not in player.label else ""
-    if player.policy is None:
-        return player.label + model
-    key = seating.agent_key if player.late else seating.policy_key
-    spelled = "" if player.label == shown_label(f"policy:{player.policy}") else f" ({player.policy})"
-    return f"{player.label}{spelled}, key {key}{', late' * player.late}{', privileged' * player.privileged}"
 
 
 def _is_here(core: Core, policy: str) -> bool:

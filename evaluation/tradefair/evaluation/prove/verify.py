@@ -25,7 +25,7 @@ from tradefair.contract.kernel.event import OLD_SCHEMAS, TRACE_SCHEMA, ManifestC
 from tradefair.contract.kernel.following import Strayed
 from tradefair.contract.kernel.replay import Replayed, Step
 from tradefair.evaluation.prove.proof import Odd, Proof, Rules
-from tradefair.evaluation.prove.sealing import check_sealing, counted_calls, odd_values
+from tradefair.evaluation.prove.sealing import Sealing, check_sealing, counted_calls, odd_values
 from tradefair.evaluation.prove.seat_checks import SeatCheck, SeatChecks, call_of, seats_text
 from tradefair.tracestore import CutShort, NotATrace, RowDigest, StoredEvent, StorePlace, Trace, is_store, open_trace
 
@@ -77,7 +77,7 @@ class Check:
     `events` is how many were found good, `copied` how many of them came from outside the rules: programs, refusals,
     faults, inputs. `seats` says of each seat whether its policy plays it so again; empty where seats were not checked.
     `changes` are the seats that changed hands, `odd` values beside the chain that cannot be true. `proof` is what
-    tables ask.
+    tables ask, `sealing` what lies beside the chain that is not as it was sealed.
     `in_log` and `re_executed` are the JSON of the first differing field, or of both calls, cut at 2,000 characters;
     `seq` is 0 where the manifest's core differs. `head_hash` is the chain's hash after the last good event; `sealed`
     says whether the trace claims an end. `seal` covers head, times, costs and model records; `signed_by` is the
@@ -99,6 +99,7 @@ class Check:
     re_executed: str | None = None
     findings: list[TraceFinding] = field(default_factory=_no_findings)
     proof: Proof = field(default_factory=Proof)
+    sealing: Sealing = field(default_factory=lambda: Sealing(None))
 
     @property
     def sound(self) -> bool:
@@ -107,7 +108,7 @@ class Check:
 
     def to_json(self) -> dict[str, Any]:
         """The fields by name as plain data, for `--json`. `findings` is a list of objects with `seq` and `message`."""
-        shown = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "proof"}
+        shown = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in ("proof", "sealing")}
         shown["changes"] = [change._asdict() for change in self.proof.changes]
         shown["odd"] = [odd._asdict() for odd in self.proof.odd]
         seats = {seat: check._asdict() for seat, check in self.seats.items()}
@@ -181,7 +182,7 @@ class Checker:
         self.head = b""
         self.sealed = False
         self.seal: str | None = None
-        self.signed_by: str | None = None
+        self.sealing = Sealing(None)
         self.findings: list[TraceFinding] = []
         self.odd: list[Odd] = []
         self._core_bytes: bytes | None = None
@@ -221,19 +222,31 @@ class Checker:
             path=str(self.trace.path),
             verdict=verdict,
             sentence=sentence,
-            proof=proof._replace(sentence=sentence, odd=self.odd, seq=(flaw and flaw.seq) or 0),
+            proof=proof._replace(
+                sentence=sentence, odd=self.odd, seq=(flaw and flaw.seq) or 0, seat=self._seat_at(flaw and flaw.seq)
+            ),
             events=self.events,
             copied=copied,
             seats=seats,
             head_hash=self.head.hex() or None,
             seal=self.seal,
             sealed=self.sealed,
-            signed_by=self.signed_by,
+            signed_by=self.sealing.signed_by,
+            sealing=self.sealing,
             seq=flaw.seq if flaw else None,
             in_log=flaw.in_log if flaw else None,
             re_executed=flaw.re_executed if flaw else None,
             findings=self.findings,
         )
+
+    def _seat_at(self, seq: int | None) -> str:
+        """Whose event it is; "" where that cannot be read."""
+        try:
+            stored = next(self.trace.events(seq - 1)) if seq else None
+            seat = _plain(stored).get("seat") if stored else None
+        except (_Flaw, TraceError, StopIteration):
+            return ""
+        return seat[:80] if isinstance(seat, str) else ""
 
     def _run(self) -> None:
         """Everything, in the order of what depends on what; raises _Flaw or TraceError.
@@ -444,9 +457,8 @@ class Checker:
 
     def _check_sealing(self) -> None:
         """Times, costs and model records against the seal, and its signature."""
-        sealing = check_sealing(self.trace, self._calls)
+        self.sealing = sealing = check_sealing(self.trace, self._calls)
         self.findings += [TraceFinding(None, finding) for finding in sealing.findings]
-        self.signed_by = sealing.signed_by
         if sealing.damage:
             raise _Flaw("damaged", sealing.damage)
 
@@ -502,6 +514,7 @@ def _proof(verdict: Conclusion, copied: Mapping[str, int], players: SeatChecks |
         seats={seat: check.state for seat, check in players.states.items()},
         changes=tuple(players.changes),
         why={seat: check.why for seat, check in players.states.items() if check.why},
+        at=dict(players.at),
         faults=dict(players.faults),
         late=frozenset(players.late),
         origins=frozenset(players.origins),

@@ -23,6 +23,7 @@ _MOST_NAMES = 60
 _MOST_IN_MATRIX = 40
 # 95 % of a normal distribution.
 _DEVIATIONS = 1.96
+_NOTE = "Lines are 95 % intervals of resampled seeds; a label with one seed has none."
 _BELIEF_NOTE = "Lines span 95 % of the belief, 1.96 deviations to each side."
 
 R = TypeVar("R", FieldRow, DuelRow, SoloRow)
@@ -48,9 +49,8 @@ def leaderboard_charts(board: Board) -> list[Chart]:
 def _solo(board: SoloBoard) -> list[Chart]:
     """The charts of labels that play alone: mean scores, and the headline where some label has one."""
     score = heading_of(board.market, board.score)
-    note = "Lines are 95 % intervals of resampled seeds; a label with one seed has none."
     drawn: list[Chart] = [
-        _intervals("score", f"Mean {score}", note, score, board.rows, 2, lambda row: (row.score, row.low, row.high))
+        _intervals("score", f"Mean {score}", _NOTE, score, board.rows, 2, lambda row: (row.score, row.low, row.high))
     ]
     known = [row for row in board.rows if row.headline is not None]
     if known:
@@ -71,15 +71,15 @@ def _solo(board: SoloBoard) -> list[Chart]:
 
 
 def _field(board: FieldBoard) -> list[Chart]:
-    """The charts of a field: ratings with their belief, mean scores with their bootstrap intervals."""
+    """The charts of a field: ratings and mean scores with their intervals."""
     rows = board.rows
     score = heading_of(board.market, board.score)
     return [
-        _intervals("rating", "TrueSkill rating", _BELIEF_NOTE, "rating", rows, 2, belief),
+        _intervals("rating", "TrueSkill rating", _NOTE, "rating", rows, 2, lambda row: (row.rating, row.low, row.high)),
         _intervals(
             "score",
             f"Mean {score}",
-            "Lines are 95 % intervals of resampled games; a label with one game has none.",
+            _NOTE,
             score,
             # A board is ordered by rating; each chart is ordered by what it shows.
             sorted(rows, key=lambda row: -row.score),
@@ -94,13 +94,7 @@ def _duels(board: DuelBoard) -> list[Chart]:
     by_rating = sorted(board.rows, key=lambda row: -row.rating)
     drawn: list[Chart] = [
         _intervals(
-            "score",
-            "CMS-style score",
-            "Lines are 95 % intervals of resampled blocks; where every opponent was met once only there is none.",
-            "score",
-            board.rows,
-            1,
-            lambda row: (row.score, row.low, row.high),
+            "score", "CMS-style score", _NOTE, "score", board.rows, 1, lambda row: (row.score, row.low, row.high)
         ),
         _intervals("glicko", "Glicko-2 with margin: who beats whom", _BELIEF_NOTE, "rating", by_rating, 0, belief),
     ]
@@ -109,8 +103,8 @@ def _duels(board: DuelBoard) -> list[Chart]:
     return [*drawn, matrix] if matrix.cells else drawn
 
 
-def belief(row: FieldRow | DuelRow) -> tuple[float, float | None, float | None]:
-    """A rating with the ends of its 95 % belief."""
+def belief(row: DuelRow) -> tuple[float, float, float]:
+    """Glicko-2's rating with the ends of its 95 % belief."""
     reach = _DEVIATIONS * row.deviation
     return row.rating, row.rating - reach, row.rating + reach
 

@@ -10,6 +10,7 @@ from tradefair.contract import Chance
 from tradefair.evaluation.outcome import RatingRules
 from tradefair.evaluation.ratings.bradley_terry import RESAMPLES as STRENGTH_RESAMPLES
 from tradefair.evaluation.ratings.bradley_terry import BradleyTerry, fit_strengths
+from tradefair.evaluation.ratings.composite import Weight, found_weight
 from tradefair.evaluation.ratings.duels import (
     LEAST_BLOCKS,
     MOST_UNEVEN,
@@ -19,20 +20,22 @@ from tradefair.evaluation.ratings.duels import (
     head_to_head,
     pair_sums,
     scores,
+    shares_of,
 )
 from tradefair.evaluation.ratings.glicko import GlickoRating, rate_duels
 from tradefair.evaluation.ratings.rating import BoardHead, Cell, DuelBoard, DuelRow, Meeting, Reasons, too_few
-from tradefair.evaluation.ratings.results import GameResult, seat_fields
+from tradefair.evaluation.ratings.results import GameResult, block_of, seat_fields
 from tradefair.evaluation.read.arithmetic import mean
+from tradefair.evaluation.verdict.amounts import count
 
 # Passes of Glicko-2, whose result depends on the order of games.
 SHUFFLES = 50
 _DECIMALS = 6
 _METHOD = [
-    "CMS-style score (own definition): 100·(.9 OBS + .1 raw); OBS is the mean over opponents of the share of all "
-    "gains, raw is profit, within 0 and R·G, over R·G, what both could have earned",
-    f"intervals: 95 % of {RESAMPLES:,} resamples of blocks (a pair on one seed, both seatings; a foreign log: one "
-    f"game) within pairs; fewer than {LEAST_BLOCKS} blocks: exploratory",
+    "CMS-style score (own definition): 100·({alpha:g} OBS + {rest:g} raw); OBS is the mean over opponents of the share "
+    "of all gains, raw is profit, within 0 and R·G, over R·G, what both could have earned",
+    f"intervals: 95 % of {RESAMPLES:,} resamples of blocks (all games of one seed; of a foreign log: one game), the "
+    f"same for all; fewer than {LEAST_BLOCKS} blocks: exploratory",
     f"Glicko-2 with margin: who beats whom, not profit; one game a period, weight min(4, ln|difference| + 1), means "
     f"over {SHUFFLES} shuffles, spread over them",
     "Bradley–Terry of the shares of each game's gains; games in which no seat earned anything are dropped; intervals: "
@@ -49,17 +52,25 @@ class _Played(NamedTuple):
 
 
 def duel_board(
-    head: BoardHead, rules: RatingRules, games: Sequence[GameResult], left_out: Reasons, chance: Chance
+    head: BoardHead,
+    rules: RatingRules,
+    games: Sequence[GameResult],
+    left_out: Reasons,
+    chance: Chance,
+    weight: Weight | None,
 ) -> DuelBoard:
     """Rate usable games of one group.
 
     What cannot be a duel, or lacks its other seating, is added to `left_out`. `chance` fixes shuffles and resamples.
+    `weight` is that of OBS in the score, None to find it; ScenarioError where there are too few labels for that.
     """
     played = _whole_blocks(_duels(rules, games, left_out), left_out)
     duels = [item.duel for item in played]
     # One set of resamples for scores and head to head: both tables rest on the same draws.
     pairs = pair_sums(duels, chance)
-    ranked = scores(pairs)
+    shares = shares_of(pairs)
+    weight = weight or found_weight(shares, pairs)
+    ranked = scores(shares, weight.alpha)
     glicko = {rating.label: rating for rating in rate_duels(duels, chance, shuffles=SHUFFLES)}
     fitted = fit_strengths(duels, chance)
     figures = _figures(rules, played)
@@ -68,7 +79,10 @@ def duel_board(
     return DuelBoard(
         **head._asdict(),
         games=len(duels),
-        method=_METHOD,
+        method=_method(weight),
+        alpha=weight.alpha,
+        alpha_low=weight.low,
+        alpha_high=weight.high,
         cautions=_cautions(ranked, fitted),
         left_out=left_out.listed(),
         shuffles=SHUFFLES,
@@ -90,8 +104,14 @@ def duel_board(
         ],
         meetings=_meetings(played),
         unearned=fitted.dropped,
-        components=fitted.components,
     )
+
+
+def _method(weight: Weight) -> list[str]:
+    first, *rest = _METHOD
+    found = f"the weight of OBS by stability and agreement: any from {weight.low} to {weight.high} is as good"
+    said = [] if weight.low is None else [found]
+    return [first.format(alpha=weight.alpha, rest=1 - weight.alpha), *said, *rest]
 
 
 def _duels(rules: RatingRules, games: Sequence[GameResult], left_out: Reasons) -> list[_Played]:
@@ -119,15 +139,17 @@ def _duels(rules: RatingRules, games: Sequence[GameResult], left_out: Reasons) -
 
 
 def _whole_blocks(played: Sequence[_Played], left_out: Reasons) -> list[_Played]:
-    """Duels by block, named after the first chain in it: unique among pairs and free of labels.
+    """Duels with their block, named after the first chain in it: free of labels.
 
     Where a pair swapped seats on some seed, a seed of which one seating is missing is left out.
     """
     blocks: dict[tuple[tuple[str, str], str], list[_Played]] = defaultdict(list)
+    names: dict[str, str] = {}
     for item in played:
         # A log from elsewhere has no second seating to wait for: each game is a block of its own.
-        block = item.game.head if item.game.foreign else str(item.game.seed)
+        block = block_of(item.game)
         blocks[item.duel.pair, block].append(item)
+        names[block] = min(item.game.head, names.get(block, item.game.head))
     # Whole: each of the two labels sat first in a game of the block.
     both = {key: len({item.duel.first for item in items}) == 2 for key, items in blocks.items()}
     # Only pairs that swapped seats somewhere must do so on every seed: one with fixed seats would lose all games.
@@ -138,8 +160,7 @@ def _whole_blocks(played: Sequence[_Played], left_out: Reasons) -> list[_Played]
             for item in items:
                 left_out.add("the other seating of its block is missing", item.game.path)
         else:
-            name = min(item.game.head for item in items)
-            found += [item._replace(duel=item.duel._replace(block=name)) for item in items]
+            found += [item._replace(duel=item.duel._replace(block=names[key[1]])) for item in items]
     # Back in the order of seed and chain, by which shuffles and resamples are keyed.
     return sorted(found, key=lambda item: (item.game.seed, item.game.head))
 
@@ -148,7 +169,7 @@ def _row(
     score: Score, glicko: GlickoRating, fitted: BradleyTerry, figures: Mapping[str, float | None], privileged: bool
 ) -> DuelRow:
     """One line of the board, from all three ratings of a label."""
-    strength = next(row for row in fitted.strengths if row.label == score.label)
+    strength = next((row for row in fitted.strengths if row.label == score.label), None)
     return DuelRow(
         label=score.label,
         score=round(score.score, _DECIMALS),
@@ -159,16 +180,14 @@ def _row(
         rating=round(glicko.rating, _DECIMALS),
         deviation=round(glicko.deviation, _DECIMALS),
         spread=round(glicko.spread, _DECIMALS),
-        # Without a game that earned something the strength is the prior's alone.
-        strength=round(strength.rating, _DECIMALS) if strength.games else None,
-        strength_low=_rounded(strength.low),
-        strength_high=_rounded(strength.high),
-        component=strength.component if strength.games else None,
-        games=score.games,
-        blocks=score.blocks,
-        dead_pairs=score.dead_pairs,
-        unbalanced=score.unbalanced,
-        exploratory=score.exploratory,
+        strength=strength and round(strength.rating, _DECIMALS),
+        strength_low=strength and _rounded(strength.low),
+        strength_high=strength and _rounded(strength.high),
+        games=score.of.games,
+        blocks=score.of.blocks,
+        dead_pairs=score.of.dead_pairs,
+        unbalanced=score.of.unbalanced,
+        exploratory=score.of.exploratory,
         figures=dict(figures),
         privileged=privileged,
     )
@@ -206,15 +225,16 @@ def _meetings(played: Sequence[_Played]) -> list[Meeting]:
 
 def _cautions(ranked: Sequence[Score], fitted: BradleyTerry) -> list[str]:
     """How the numbers of this board may be misread, as sentences."""
-    uneven = [score.label for score in ranked if score.unbalanced]
+    uneven = [score.label for score in ranked if score.of.unbalanced]
     # A dead pair is counted at both of its labels.
-    dead = sum(score.dead_pairs for score in ranked) // 2
-    few = [score.label for score in ranked if score.exploratory]
+    dead = sum(score.of.dead_pairs for score in ranked) // 2
+    few = [score.label for score in ranked if score.of.exploratory]
+    apart = len(ranked) - len(fitted.strengths)
     found = [
         (few, too_few(few, len(ranked), f"{LEAST_BLOCKS} blocks")),
         (uneven, f"{len(uneven)} labels met opponents or roles unevenly (more than {MOST_UNEVEN:g} to 1)"),
         (dead, f"{dead} pairs never earned anything together: their share counts as 0"),
         (fitted.dropped, f"{fitted.dropped} games earned no seat anything"),
-        (fitted.components > 1, f"Bradley–Terry has {fitted.components} components: compare within one only"),
+        (apart, f"Bradley–Terry: no games with gains link {count(apart, 'label')} to the others"),
     ]
     return [text for met, text in found if met]

@@ -7,21 +7,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradefair.contract import Chance
-from tradefair.evaluation.ratings.shuffles import Floats, resampled_sums
+from tradefair.evaluation.ratings.shuffles import Floats, bounds, resampled_parts
 
-# The weight is of our own: the source gives .10 and not what it multiplies.
 RESAMPLES = 2_000
 LEAST_BLOCKS = 8
-BALANCE_WEIGHT = 0.9
+LEAST_LABELS, LEAST_PAIRS = 8, 10
 MOST_UNEVEN = 1.5
 
 
 class Duel(NamedTuple):
     """One game between two labels. `potential` is what both could have earned together, R·G; None where not known.
 
-    Games of one block share their luck (both seatings of a pair on one seed): they are resampled together.
+    Games of one block share their luck (all of one seed): they are resampled together.
     """
 
     first: str
@@ -39,14 +39,11 @@ class Duel(NamedTuple):
 
 
 class Score(NamedTuple):
-    """A label's shares over its games; `low` and `high` bound `score` at 95 % by block bootstrap within pairs,
-    null where no pair has a second block.
+    """A label's shares over its games; `low` and `high` bound `score` at 95 % over resampled blocks, null for one.
 
     `obs` is the opponent-balanced share, `raw` profit over potential in games of known potential, each profit within 0
-    and the potential; `score` 100·(.9 obs + .1 raw) ("CMS-style", a definition of our own), so that all lie in 0 to 1,
-    the score in 0 to 100. `opponents` counts games in the first and in the
-    second seat; `unbalanced`: these numbers differ by more than 1.5 to 1. `dead_pairs` are opponents against which
-    neither side ever earned. `exploratory`: fewer than 8 blocks.
+    and the potential; `score` 100·(α obs + (1 − α) raw) ("CMS-style", a definition of our own), so that all lie in 0 to
+    1, the score in 0 to 100. `of` has what both are counted from.
     """
 
     label: str
@@ -55,10 +52,29 @@ class Score(NamedTuple):
     raw: float | None
     low: float | None
     high: float | None
-    games: int
+    of: Shares
+
+
+class Shares(NamedTuple):
+    """A label's `obs` and `raw`, as played and then once per resample, NaN where that has no game of the label.
+
+    `known`: some game had something to gain. `opponents` counts games in the first and in the second seat;
+    `unbalanced`: these numbers differ by more than 1.5 to 1. `dead_pairs` are opponents against which neither side ever
+    earned. `exploratory`: fewer than 8 blocks.
+    """
+
+    label: str
+    obs: Floats
+    raw: Floats
+    known: bool
     blocks: int
     opponents: Mapping[str, tuple[int, int]]
     dead_pairs: int
+
+    @property
+    def games(self) -> int:
+        """Games against all opponents."""
+        return sum(map(sum, self.opponents.values()))
 
     @property
     def unbalanced(self) -> bool:
@@ -94,28 +110,29 @@ def fraction(profit: float, other: float) -> float | None:
 
 
 class PairSums(NamedTuple):
-    """What one pair did: sums over its games, a row as it is and then one per resample of its blocks.
+    """What one pair did: sums over its games, a row as it is and then one per resample of all blocks.
 
     `earned` is Σ max(0, profit), `profits` Σ profit within 0 and the potential where that is known, a column per label
     of `labels` (in name order); `gaps` Σ (share of the first - share of the second), `counted` the games with a
-    potential.
+    potential, `games` all of them.
     `seats` counts the games with the first label in the first seat, and in the second.
     """
 
     labels: tuple[str, str]
     seats: tuple[int, int]
-    blocks: int
+    blocks: frozenset[str]
     earned: Floats
     profits: Floats
     potentials: Floats
     gaps: Floats
     counted: Floats
+    games: Floats
 
 
-def pair_sums(duels: Iterable[Duel], chance: Chance, resamples: int = RESAMPLES) -> list[PairSums]:
-    """Every pair that met, in name order. `chance` resamples blocks within pairs (stream `tournament`).
+def pair_sums(duels: Sequence[Duel], chance: Chance, resamples: int = RESAMPLES) -> list[PairSums]:
+    """Every pair that met, in name order. `chance` resamples blocks, the same for all pairs (stream `tournament`).
 
-    Draws are keyed by the pair's first block: where no two pairs share a block's name, other labels draw the same.
+    Draws are keyed by the first block: other labels draw the same.
     """
     by_pair: dict[tuple[str, str], dict[str, list[Duel]]] = defaultdict(lambda: defaultdict(list))
     for duel in duels:
@@ -123,51 +140,61 @@ def pair_sums(duels: Iterable[Duel], chance: Chance, resamples: int = RESAMPLES)
         if duel.first == duel.second:
             raise ValueError(f"{duel.first} plays itself in {duel.block}: no duel")
         by_pair[duel.pair][duel.block].append(duel)
-    return [_resampled(labels, blocks, chance, resamples) for labels, blocks in sorted(by_pair.items())]
+    place = {block: number for number, block in enumerate(sorted({duel.block for duel in duels}))}
+    pairs = sorted(by_pair.items())
+    parts: list[tuple[NDArray[np.int64], Floats]] = []
+    for labels, blocks in pairs:
+        rows = [np.sum([_row(duel, labels[0]) for duel in games], axis=0) for games in blocks.values()]
+        parts.append((np.array([place[block] for block in blocks]), np.array(rows)))
+    sums = resampled_parts(chance, "tournament", len(place), parts, resamples, *[*place][:1]) if pairs else []
+    return [_of_pair(labels, blocks, own) for (labels, blocks), own in zip(pairs, sums, strict=True)]
 
 
-def _resampled(
-    labels: tuple[str, str], blocks: Mapping[str, Sequence[Duel]], chance: Chance, resamples: int
-) -> PairSums:
-    """The sums of one pair, over its games and over resamples of its blocks."""
-    # In the order of block names: the same draws choose the same blocks, in whatever order games were read.
-    rows = [np.sum([_row(duel, labels[0]) for duel in blocks[block]], axis=0) for block in sorted(blocks)]
-    sums = resampled_sums(chance, "tournament", np.array(rows), resamples, min(blocks))
+def _of_pair(labels: tuple[str, str], blocks: Mapping[str, Sequence[Duel]], sums: Floats) -> PairSums:
     games = [duel for block in blocks.values() for duel in block]
     first = sum(duel.first == labels[0] for duel in games)
-    return PairSums(
-        labels, (first, len(games) - first), len(blocks), sums[:, 0:2], sums[:, 2:4], *(sums[:, at] for at in (4, 5, 6))
-    )
+    seats = first, len(games) - first
+    columns = (sums[:, at] for at in range(4, sums.shape[1]))
+    return PairSums(labels, seats, frozenset(blocks), sums[:, 0:2], sums[:, 2:4], *columns)
 
 
 def _row(duel: Duel, first: str) -> list[float]:
-    """One game as a row: gains above 0 and profits of both, potential, difference of shares, whether it counts."""
+    """One game as a row: gains above 0 and profits of both, potential, difference of shares, whether it counts, 1."""
     own, other = duel.first_profit, duel.second_profit
     if duel.first != first:
         own, other = other, own
     earned = [max(0.0, own), max(0.0, other)]
     # A profit over what nobody knows would be in the numerator of `raw` only.
     if duel.potential is None:
-        return [*earned, 0.0, 0.0, 0.0, 0.0, 0.0]
-    # As in the logs' own shares: no loss below 0, and no more than there was to gain, where the other side lost money.
+        return [*earned, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+    # Of the score only: no loss below 0, and no more than there was to gain, where the other side lost money.
     own, other = (min(profit, duel.potential) for profit in earned)
     # Without a potential there is no share, and the zeros of this row must not enter a mean.
     counted = duel.potential > 0
     gap = (own - other) / duel.potential if counted else 0.0
-    return [*earned, own, other, duel.potential, gap, float(counted)]
+    return [*earned, own, other, duel.potential, gap, float(counted), 1.0]
 
 
-def scores(pairs: Sequence[PairSums]) -> list[Score]:
-    """Shares of every label, best first.
+def scores(shares: Sequence[Shares], alpha: float) -> list[Score]:
+    """The blend of every label's shares, best first; `alpha` is the weight of `obs`, 0 to 1."""
+    return sorted((_score(own, alpha) for own in shares), key=lambda score: (-score.score, score.label))
 
-    A label's own bounds come from the resamples of all its pairs, row by row.
-    """
+
+def _score(own: Shares, alpha: float) -> Score:
+    # Blended within each resample: the bounds of a blend are not the blend of two bounds.
+    blend = 100 * (alpha * own.obs + (1 - alpha) * own.raw)
+    low, high = _bounds(blend, own.blocks)
+    raw = float(own.raw[0]) if own.known else None
+    return Score(own.label, float(blend[0]), float(own.obs[0]), raw, low, high, own)
+
+
+def shares_of(pairs: Sequence[PairSums]) -> list[Shares]:
+    """Every label in name order; its resamples are those of all its pairs, row by row."""
     labels = sorted({label for pair in pairs for label in pair.labels})
-    found = [_score(label, [pair for pair in pairs if label in pair.labels]) for label in labels]
-    return sorted(found, key=lambda score: (-score.score, score.label))
+    return [_shares(label, [pair for pair in pairs if label in pair.labels]) for label in labels]
 
 
-def _score(label: str, pairs: Sequence[PairSums]) -> Score:
+def _shares(label: str, pairs: Sequence[PairSums]) -> Shares:
     """The shares of one label over its pairs; arrays hold the value as played, then one per resample."""
     shares: list[Floats] = []
     # Two names for one array of zeros: the sums below make new arrays and never change it.
@@ -177,30 +204,19 @@ def _score(label: str, pairs: Sequence[PairSums]) -> Score:
     for pair in pairs:
         own = pair.labels.index(label)
         total = pair.earned.sum(axis=1)
-        # 0/0 is 0: a pair in which neither ever earned counts as a share of 0.
-        shares.append(np.divide(pair.earned[:, own], total, out=np.zeros_like(total), where=total > 0))
+        # 0/0 is 0: a pair in which neither ever earned counts as a share of 0. A resample may miss a pair: no share.
+        nothing = np.where(pair.games > 0, 0.0, np.nan)
+        shares.append(np.divide(pair.earned[:, own], total, out=nothing, where=total > 0))
         profit = profit + pair.profits[:, own]
         potential = potential + pair.potentials
         opponents[pair.labels[1 - own]] = pair.seats if own == 0 else (pair.seats[1], pair.seats[0])
         dead += bool(total[0] <= 0)
-    obs = np.mean(shares, axis=0)
+    known = np.isfinite(shares)
+    # A resample without any game of the label is 0/0, and says nothing of it.
+    obs = np.nansum(shares, axis=0) / np.where(known.any(axis=0), known.sum(axis=0), np.nan)
     raw = np.divide(profit, potential, out=np.zeros_like(profit), where=potential > 0)
-    # Blended within each resample: the bounds of a blend are not the blend of two bounds.
-    blend = 100 * (BALANCE_WEIGHT * obs + (1 - BALANCE_WEIGHT) * raw)
-    # A pair with a single block is resampled as itself: an interval of such pairs alone would have no width.
-    low, high = _bounds(blend) if any(pair.blocks > 1 for pair in pairs) else (None, None)
-    return Score(
-        label,
-        float(blend[0]),
-        float(obs[0]),
-        float(raw[0]) if potential[0] > 0 else None,
-        low,
-        high,
-        sum(map(sum, opponents.values())),
-        sum(pair.blocks for pair in pairs),
-        opponents,
-        dead,
-    )
+    blocks = len(frozenset[str]().union(*(pair.blocks for pair in pairs)))
+    return Shares(label, obs, raw, bool(potential[0] > 0), blocks, opponents, dead)
 
 
 def head_to_head(pairs: Iterable[PairSums]) -> list[HeadToHead]:
@@ -215,13 +231,15 @@ def head_to_head(pairs: Iterable[PairSums]) -> list[HeadToHead]:
             continue
         # A resample may miss every game with a potential; it says nothing.
         means = pair.gaps / np.where(pair.counted > 0, pair.counted, np.nan)
-        low, high = _bounds(means) if pair.blocks > 1 else (None, None)
+        low, high = _bounds(means, len(pair.blocks))
         found.append(HeadToHead(*pair.labels, float(means[0]), low, high, sum(pair.seats)))
     return found
 
 
-def _bounds(resamples: Floats) -> tuple[float, float]:
-    """The 2.5 and 97.5 % points over resamples."""
+def _bounds(values: Floats, blocks: int) -> tuple[float | None, float | None]:
+    """The ends of the 95 % interval; one block resampled is itself, and has none."""
+    if blocks < 2:
+        return None, None
     # Row 0 is what was played, no resample.
-    low, high = np.nanquantile(resamples[1:], (0.025, 0.975))
-    return float(low), float(high)
+    low, high = bounds(values[1:], blocks).tolist()
+    return low, high

@@ -1,4 +1,4 @@
-"""The leaderboard of episodes that rank all their labels at once: TrueSkill, and the mean score by bootstrap."""
+"""The leaderboard of episodes that rank all their labels at once: TrueSkill, and mean scores over seeds."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tradefair.evaluation.figures import heading_of
 from tradefair.evaluation.outcome import RatingRules
 from tradefair.evaluation.ratings.duels import LEAST_BLOCKS, RESAMPLES
 from tradefair.evaluation.ratings.rating import BoardHead, FieldBoard, FieldRow, Reasons, too_few
-from tradefair.evaluation.ratings.results import GameResult, seat_fields
-from tradefair.evaluation.ratings.shuffles import Floats, resampled_sums
+from tradefair.evaluation.ratings.results import GameResult, block_of, seat_fields
+from tradefair.evaluation.ratings.shuffles import Floats, bounds, resampled_sums
 from tradefair.evaluation.ratings.trueskill import Constants, rate_episodes
 from tradefair.evaluation.read.arithmetic import mean
 
@@ -32,19 +32,20 @@ def field_board(
     score: str | None,
 ) -> FieldBoard:
     """Rate usable games of one group by `score`, or by the first of the rules' scores that any of them knows."""
-    by = score or _first_known(rules, games)
+    by = score or first_known(rules, games)
     ranked: list[Mapping[str, float]] = []
     counted: list[GameResult] = []
     for game in games:
-        # A game of a single label ranks nothing and still enters its mean score.
-        scored = _by_label(game, seat_fields(rules).index(by))
+        # Where one label is known, a game ranks nothing and still enters its mean score.
+        scored = by_label(game, seat_fields(rules).index(by))
         if scored:
             ranked.append(scored)
             counted.append(game)
         else:
             left_out.add(f"{heading_of(head.market, by)} is not known", game.path)
     figures = figures_by_label(rules, counted)
-    means = means_of(ranked, chance)
+    blocks = [block_of(game) for game in counted]
+    means = means_of(ranked, blocks, chance)
     # In one game is enough: hidden knowledge there moves the mean over all.
     privileged = {seat.label for game in counted for seat in game.seats if seat.privileged}
     rows = [
@@ -52,8 +53,8 @@ def field_board(
             label=rating.label,
             rating=round(rating.mean, _DECIMALS),
             deviation=round(rating.deviation, _DECIMALS),
-            low=round(rating.low, _DECIMALS),
-            high=round(rating.high, _DECIMALS),
+            low=None if rating.low is None else round(rating.low, _DECIMALS),
+            high=None if rating.high is None else round(rating.high, _DECIMALS),
             episodes=rating.episodes,
             score=means[rating.label].value,
             score_low=means[rating.label].low,
@@ -61,7 +62,7 @@ def field_board(
             figures=figures[rating.label],
             privileged=rating.label in privileged,
         )
-        for rating in rate_episodes(ranked, chance, passes=PASSES)
+        for rating in rate_episodes(ranked, chance, blocks=blocks, passes=PASSES)
     ]
     return FieldBoard(
         **head._asdict(),
@@ -75,7 +76,7 @@ def field_board(
     )
 
 
-def _first_known(rules: RatingRules, games: Sequence[GameResult]) -> str:
+def first_known(rules: RatingRules, games: Sequence[GameResult]) -> str:
     """The first of the rules' scores that some seat has; the default where none has any."""
     # Scores are the first fields of a seat's numbers (`seat_fields`), so both have the same index.
     for place, name in enumerate(rules.scores):
@@ -84,7 +85,7 @@ def _first_known(rules: RatingRules, games: Sequence[GameResult]) -> str:
     return rules.scores[0]
 
 
-def _by_label(game: GameResult, place: int) -> dict[str, float]:
+def by_label(game: GameResult, place: int) -> dict[str, float]:
     """The mean over a label's seats; labels of which nothing is known are absent.
 
     `place` is the index of the number among those of a seat.
@@ -108,7 +109,7 @@ def figures_by_label(rules: RatingRules, games: Sequence[GameResult]) -> dict[st
         seated = dict.fromkeys(seat.label for seat in game.seats)
         labels |= seated
         for name, place in places:
-            for label, number in _by_label(game, place).items():
+            for label, number in by_label(game, place).items():
                 values[label][name].append(number)
         for name, number in zip(rules.market_figures, game.figures, strict=True):
             if number is not None:
@@ -119,40 +120,39 @@ def figures_by_label(rules: RatingRules, games: Sequence[GameResult]) -> dict[st
 
 
 class Mean(NamedTuple):
-    """A mean score and the ends of its 95 % interval, None where there is one game."""
+    """A mean score and the ends of its 95 % interval, None where there is one block."""
 
     value: float
     low: float | None
     high: float | None
 
 
-def means_of(ranked: Sequence[Mapping[str, float]], chance: Chance) -> dict[str, Mean]:
-    """Mean score of each label over its episodes, and its 95 % interval over resamples of whole games.
+def means_of(ranked: Sequence[Mapping[str, float]], blocks: Sequence[int | str], chance: Chance) -> dict[str, Mean]:
+    """Mean score of each label over its episodes, and its 95 % interval over resamples of blocks, such as seeds.
 
-    `ranked` has the scores of one game, or of another block that is resampled as a whole, by label.
+    `ranked` has the scores of one game by label, `blocks` what it shares its luck with.
     """
-    labels = list(dict.fromkeys(label for episode in ranked for label in episode))
+    labels = {label: place for place, label in enumerate(dict.fromkeys(key for scores in ranked for key in scores))}
     if not labels:
         return {}
-    index = {label: place for place, label in enumerate(labels)}
-    # Left half scores, right half counts: one product per resample sums both.
-    table: Floats = np.zeros((len(ranked), 2 * len(labels)))
-    for row, episode in enumerate(ranked):
-        for label, score in episode.items():
-            table[row, index[label]], table[row, len(labels) + index[label]] = score, 1.0
+    known = {block: place for place, block in enumerate(dict.fromkeys(blocks))}
+    # Scores and counts: one product per resample sums both.
+    table: Floats = np.zeros((len(known), 2, len(labels)))
+    for scores, block in zip(ranked, blocks, strict=True):
+        for label, score in scores.items():
+            table[known[block], :, labels[label]] += score, 1.0
     # One set of resamples for all labels, so that they are compared over the same games.
-    sums = resampled_sums(chance, "tournament", table, RESAMPLES, "games")
+    sums = resampled_sums(chance, "tournament", table.reshape(len(known), -1), RESAMPLES, "games")
     totals, counts = sums[:, : len(labels)], sums[:, len(labels) :]
     # A resample may miss a label altogether; it says nothing of it.
     means = totals / np.where(counts > 0, counts, np.nan)
-    # Row 0 is the games as they were played.
-    low, high = np.nanquantile(means[1:], (0.025, 0.975), axis=0)
     found: dict[str, Mean] = {}
-    for label, place in index.items():
-        # One game resampled is always itself: an interval without width would look like certainty.
-        bounds = (float(low[place]), float(high[place])) if counts[0, place] > 1 else None
-        rounded = [None if bounds is None else round(bound, _DECIMALS) for bound in bounds or (0.0, 0.0)]
-        found[label] = Mean(round(float(means[0, place]), _DECIMALS), rounded[0], rounded[1])
+    for label, place in labels.items():
+        several = int((table[:, 1, place] > 0).sum())
+        # One block resampled is always itself: an interval without width would look like certainty.
+        ends = np.round(bounds(means[1:, place], several), _DECIMALS).tolist() if several > 1 else (None, None)
+        # Row 0 is the games as they were played.
+        found[label] = Mean(round(float(means[0, place]), _DECIMALS), *ends)
     return found
 
 
@@ -190,6 +190,7 @@ def _method(market: str, by: str, rules: RatingRules, *, chosen: bool) -> list[s
         f"TrueSkill: each episode ranks its labels by {title}{instead}; one on several seats enters once with the mean",
         f"{PASSES} passes in shuffled orders from fresh ratings (mean {constants.mean:g}, deviation "
         f"{constants.deviation:.3g}, performance {constants.performance:.3g}); rating and deviation are medians over "
-        "passes; rating 95 % is 1.96 deviations to each side (low and high in JSON: the 5 and 95 % points over passes)",
-        f"score: mean {title} over episodes, 95 % interval of {RESAMPLES:,} resamples of whole games",
+        f"passes; 95 %: {PASSES} resamples of seeds, each in four orders and at least .98 deviations to each side "
+        f"(below {LEAST_BLOCKS} seeds 1.96)",
+        f"score: mean {title} over episodes, 95 % interval of {RESAMPLES:,} resamples of seeds",
     ]

@@ -18,11 +18,12 @@ from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.outcome import PlayedSeat, RatingRules
 from tradefair.evaluation.progress import Progress
 from tradefair.evaluation.prove.proving import ONCE_MORE, proof_said
+from tradefair.evaluation.ratings.composite import COMPOSITE, Weight, asked_weight
 from tradefair.evaluation.ratings.duel_board import duel_board
 from tradefair.evaluation.ratings.field_board import field_board
-from tradefair.evaluation.ratings.leader import Lead, leader
-from tradefair.evaluation.ratings.ranking import placed
-from tradefair.evaluation.ratings.rating import Board, BoardHead, Leaderboards, Reasons
+from tradefair.evaluation.ratings.leader import joined, leader
+from tradefair.evaluation.ratings.ranking import placed_of
+from tradefair.evaluation.ratings.rating import Board, BoardHead, DuelBoard, Leaderboards, Reasons
 from tradefair.evaluation.ratings.results import GameResult, Results, rules_of, seat_fields
 from tradefair.evaluation.ratings.solo_board import solo_board
 
@@ -35,8 +36,9 @@ def leaderboards(
 ) -> Leaderboards:
     """Rate everything that was read. `score` names the seat field to rank by; default: the market's first known one.
 
-    `seed` fixes shuffles and resamples (stream `tournament`). `progress` hears of each leaderboard. Raises
-    ScenarioError for a score that no market among the results has.
+    Of duels it is `composite(alpha=…)`, with the weight of the balanced share, .9 by default. `seed` fixes shuffles and
+    resamples (stream `tournament`). `progress` hears of each leaderboard. Raises ScenarioError for a score that no
+    market among the results has.
     """
     # First, because rating a large folder takes long and a mistyped name should not wait for it.
     _check_score(score, results.games)
@@ -55,12 +57,12 @@ def leaderboards(
     for done, (group, games) in enumerate(sorted(groups.items())):
         if progress is not None:
             progress(done, len(groups), group.scenario)
-        board = _board(group, games, names[group], seed, score)
-        # A leaderboard that ranks no label says only what was left out.
-        if board.rows:
-            boards.append(board)
-        else:
-            outside.add_all(board.left_out)
+        for board in _boards(group, games, names[group], seed, score):
+            # A leaderboard that ranks no label says only what was left out.
+            if board.rows:
+                boards.append(board)
+            else:
+                outside.add_all(board.left_out)
     if progress is not None:
         progress(len(groups), len(groups), "")
     return Leaderboards(
@@ -88,16 +90,19 @@ def _head(game: GameResult) -> BoardHead:
 
 def _check_score(score: str | None, games: Sequence[GameResult]) -> None:
     """Raise ScenarioError for a score that no market among the games is ranked by."""
+    asked_weight(score)
     markets = sorted({game.market for game in games})
     known = list(dict.fromkeys(name for market in markets for name in _scores(rules_of(market))))
-    if score is not None and score not in known:
+    if score is not None and score not in known and not (COMPOSITE in known and score.startswith("composite")):
         allowed = f"known are {', '.join(known)}" if known else "there is no choice of scores: leave --score out"
         raise ScenarioError(f"nothing here is rated by {score[:40]!r}; {allowed}")
 
 
 def _scores(rules: RatingRules | None) -> tuple[str, ...]:
-    """The scores that may be chosen for a market: those of a field; a duel has its profit only."""
-    return rules.scores if rules is not None and rules.kind == "field" else ()
+    """The scores that may be chosen for a market: those of a field, the blends of a duel."""
+    if rules is None or rules.kind == "solo":
+        return ()
+    return rules.scores if rules.kind == "field" else (COMPOSITE,)
 
 
 def _distinct(games: Iterable[GameResult]) -> tuple[list[GameResult], Reasons]:
@@ -115,36 +120,60 @@ def _distinct(games: Iterable[GameResult]) -> tuple[list[GameResult], Reasons]:
     return sorted(found.values(), key=lambda game: (game.seed, game.head)), outside
 
 
-def _board(group: BoardHead, games: Sequence[GameResult], shape: str, seed: int, score: str | None) -> Board:
-    """The leaderboard of one group; games that cannot be rated are listed in it with their reason."""
-    rules = rules_of(group.market)
+def _boards(head: BoardHead, games: Sequence[GameResult], shape: str, seed: int, score: str | None) -> Iterator[Board]:
+    """The leaderboards of one group: of labels that met, the most labels first, then of those whom nobody met.
+
+    Games that cannot be rated are listed in the first with their reason.
+    """
+    rules = rules_of(head.market)
     # `leaderboards` has left markets without rules out; the check is for the type checker.
     if rules is None:
-        raise ValueError(f"{group.market} has no ratings")
-    left_out = Reasons()
-    usable: list[GameResult] = []
+        raise ValueError(f"{head.market} has no ratings")
+    left_out, usable = Reasons(), [game for game in games if not game.unusable]
     for game in games:
         if game.unusable:
             left_out.add(game.unusable, game.path)
+    # `--score` may name a field of another market's board; this one then ranks by its default.
+    by = score if score in rules.scores else None
+    weight = asked_weight(score)
+    parts = _groups(usable)
+    for number, (labels, own) in enumerate(parts, 1):
+        apart = f"group {number} of {len(parts)}" if len(parts) > 1 else ""
+        part = head._replace(shape=", ".join(filter(None, (shape, apart))))
+        # A chance for each board: its numbers do not depend on which other boards are made.
+        chance = Chance(seed)
+        if not labels:
+            board: Board = solo_board(part, rules, own, left_out, chance, orjson.loads(head.shape), by)
+        elif rules.kind == "duel":
+            board = duel_board(part, rules, own, left_out, chance, weight)
+            # Found once, among the most labels: smaller groups of the same games say less.
+            weight = Weight(board.alpha, board.alpha_low, board.alpha_high)
         else:
-            usable.append(game)
-    head = group._replace(shape=shape)
-    # A chance for each board: its numbers do not depend on which other boards are made.
-    chance = Chance(seed)
-    if rules.kind == "duel":
-        board: Board = duel_board(head, rules, usable, left_out, chance)
-        ranked_by = rules.scores[0]
-    elif rules.kind == "solo":
-        board = solo_board(head, rules, usable, left_out, chance, orjson.loads(group.shape))
-        ranked_by = board.score
-    else:
-        # `--score` may name a field of another market's board; this one then ranks by its default.
-        board = field_board(head, rules, usable, left_out, chance, score if score in rules.scores else None)
-        ranked_by = board.score
-    played = list(_played(rules, usable))
+            board = field_board(part, rules, own, left_out, chance, by)
+        yield _led(board, rules, own)
+        left_out = Reasons()
+
+
+def _groups(games: Sequence[GameResult]) -> list[tuple[frozenset[str], list[GameResult]]]:
+    """Labels that met and their games, the most labels first; no labels, and the games of those whom nobody met."""
+    of_label: dict[str, frozenset[str]] = {}
+    for group in joined([seat.label for seat in game.seats] for game in games):
+        of_label |= dict.fromkeys(group, group if len(group) > 1 else frozenset())
+    found: dict[frozenset[str], list[GameResult]] = {labels: [] for labels in of_label.values() if labels}
+    for game in games:
+        found.setdefault(of_label.get(game.seats[0].label, frozenset()) if game.seats else frozenset(), []).append(game)
+    return list(found.items()) or [(frozenset(), [])]
+
+
+def _led(board: Board, rules: RatingRules, games: Sequence[GameResult]) -> Board:
+    """The board with who leads it, and the charts of its games."""
+    if not board.rows:
+        return board
+    played = list(_played(rules, games))
+    ranked_by = rules.scores[0] if isinstance(board, DuelBoard) else board.score
     labels = [row.label for row in board.rows]
-    charts = evaluator_of(group.market).board_charts(played, labels, ranked_by) if played and labels else ()
-    lead = leader(placed(board)) if board.rows else Lead(None)
+    charts = evaluator_of(board.market).board_charts(played, labels, ranked_by) if played else ()
+    lead = leader(placed_of(board), met=board.met)
     said = {"leader": lead.label, "open": list(lead.open)}
     return board.model_copy(update={"leading": list(rules.leading), "charts": list(charts), **said})
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tradefair.contract.money import nearest
 from tradefair.evaluation.figures import heading_of
-from tradefair.evaluation.ratings.charts import belief
 from tradefair.evaluation.ratings.leader import Placed, lead_sentence
 from tradefair.evaluation.ratings.rating import Board, FieldBoard, Leaderboards, SoloBoard
 from tradefair.evaluation.verdict.amounts import count, cut, name, number
@@ -23,7 +22,7 @@ def ranking_verdict(made: Leaderboards) -> Verdict:
     counted = f"{number(made.rated)} of {count(made.traces, 'trace')} rated{more}"
     reasons = [f"{number(left.count)} {left.reason}" for left in made.left_out[:_MOST_REASONS]]
     sentences = [
-        *(fitted(_leader(board)) for board in shown),
+        *(fitted(leader_sentence(board)) for board in shown),
         fitted(f"{counted}{'; left out: ' * bool(reasons)}{', '.join(reasons)}."),
     ]
     if not boards:
@@ -43,19 +42,20 @@ def _number(value: float) -> str:
     return number(float(nearest(value, 2)))
 
 
-def _leader(board: Board) -> str:
+def leader_sentence(board: Board) -> str:
+    """Who leads a leaderboard, or that nobody does."""
     where = name(board.scenario) + (f" ({cut(name(board.shape), _MAX_LABEL)})" if board.shape else "")
     if isinstance(board, FieldBoard):
         by = f"rating by {heading_of(board.market, board.score)}"
     else:
         by = f"mean {heading_of(board.market, board.score)}" if isinstance(board, SoloBoard) else "score"
-    return lead_sentence(placed(board), where, by, _number)
+    return lead_sentence(placed_of(board), where, by, _number, met=board.met)
 
 
-def placed(board: Board) -> list[Placed]:
-    """Rows in the board's order, by what orders them, with 95 % of the belief or of resampled blocks."""
+def placed_of(board: Board) -> list[Placed]:
+    """Rows in the board's order, by what orders them, with the 95 % of resampled seeds."""
     if isinstance(board, FieldBoard):
-        return [Placed(row.label, *belief(row), row.episodes) for row in board.rows]
+        return [Placed(row.label, row.rating, row.low, row.high, row.episodes) for row in board.rows]
     if isinstance(board, SoloBoard):
         return [Placed(row.label, row.score, row.low, row.high, row.seeds) for row in board.rows]
     return [Placed(row.label, row.score, row.low, row.high, row.games) for row in board.rows]

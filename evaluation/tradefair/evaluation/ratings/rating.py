@@ -80,17 +80,17 @@ def too_few(labels: Sequence[str], of: int, least: str) -> str:
 class FieldRow(Record):
     """One label where all labels of an episode are ranked at once.
 
-    `rating` and `deviation` are TrueSkill's μ and σ, medians over shuffled passes; `low` and `high` bound μ from 5 to
-    95 % of the passes. `score` is the mean of the ranked score over episodes, `score_low` and `score_high` bound it at
-    95 % by a bootstrap over games, null where there is only one. `figures` are means over episodes, null where a
-    figure is never defined. `privileged`: it knew what is private to others, in some game at least.
+    `rating` and `deviation` are TrueSkill's μ and σ, medians over shuffled passes. `score` is the mean of the ranked
+    score over episodes. All bounds are at 95 % over resampled seeds, null where there is only one. `figures` are means
+    over episodes, null where a figure is never defined. `privileged`: it knew what is private to others, in some game
+    at least.
     """
 
     label: str
     rating: float
     deviation: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     episodes: int
     score: float
     score_low: float | None
@@ -100,13 +100,12 @@ class FieldRow(Record):
 
 
 class DuelRow(Record):
-    """One label where two play. `score` = 100·(.9 obs + .1 raw), "CMS-style", our own definition; bounds at 95 %,
-    null where every opponent was met in one block only.
+    """One label where two play. `score` = 100·(α obs + (1 − α) raw), "CMS-style", our own. Bounds are at 95 %
+    over resampled `blocks` (seeds; of a foreign log: games), null where the label has one only.
 
     `obs` is the opponent-balanced share, `raw` profit over potential. `rating`, `deviation`, `spread` are Glicko-2's
-    with margin: means over shuffles, and the rating's deviation over them. `strength` is Bradley–Terry's, bounded at
-    95 % by `strength_low` and `strength_high` against the mean of its `component`; strengths compare within one only.
-    Null where no game of the label earned anything, the bounds also where its component has a single block.
+    with margin: means over shuffles, and the rating's deviation over them. `strength` is Bradley–Terry's, against the
+    mean of all; null where no game that earned anything links the label to most others.
     `dead_pairs` are opponents in games with which neither side ever earned. `unbalanced`: games by opponent and role
     differ by more than 1.5 to 1. `exploratory`: fewer than 8 blocks, too few to conclude anything.
     """
@@ -123,7 +122,6 @@ class DuelRow(Record):
     strength: float | None
     strength_low: float | None
     strength_high: float | None
-    component: int | None
     games: int
     blocks: int
     dead_pairs: int
@@ -156,7 +154,8 @@ class _Board(Record):
     """A `BoardHead`; `method` says in sentences how the numbers were made, `cautions` how they are misread.
 
     `charts` show what labels did in all games; none where the games' series were not read. `leading` names figures that
-    stand in the ranking itself. `leader` is null where nobody leads, `open` are then the labels on top.
+    stand in the ranking itself. `leader` is null where nobody leads, `open` are then the labels on top. All labels of
+    a board met, directly or through others, or have nobody to meet; else `met` is false, and nobody leads.
     """
 
     market: str
@@ -173,6 +172,7 @@ class _Board(Record):
     charts: list[Chart] = Field(default=[])
     leader: str | None = None
     open: list[str] = Field(default=[])
+    met: bool = True
 
 
 class FieldBoard(_Board):
@@ -187,18 +187,20 @@ class FieldBoard(_Board):
 class DuelBoard(_Board):
     """A leaderboard of games between two, best CMS-style score first.
 
-    `unearned` games earned neither side anything: Bradley–Terry drops them. Ratings of different `components` of the
-    graph of opponents say nothing about each other.
+    `unearned` games earned neither side anything: Bradley–Terry drops them. `alpha` is the weight of `obs` in the
+    score; where it was found, any from `alpha_low` to `alpha_high` is as good within a standard error.
     """
 
     kind: Literal["duel"] = "duel"
     shuffles: int
     resamples: int
     rows: list[DuelRow]
+    alpha: float
+    alpha_low: float | None
+    alpha_high: float | None
     head_to_head: list[Cell]
     meetings: list[Meeting]
     unearned: int
-    components: int
 
 
 class SoloRow(Record):

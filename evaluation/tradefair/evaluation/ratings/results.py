@@ -19,6 +19,7 @@ from tradefair.contract import SeatId, TraceError
 from tradefair.contract.chain import canonical
 from tradefair.contract.kernel.players import Seating
 from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.hands import handovers
 from tradefair.evaluation.judge.evaluate import evaluate
 from tradefair.evaluation.origins import is_foreign
 from tradefair.evaluation.outcome import Outcome, RatingRules, SeatOutcome
@@ -62,6 +63,7 @@ class SeatResult(NamedTuple):
 class GameResult(NamedTuple):
     """One episode as ratings need it. `head` is its chain's last hash, `game` the digest of what was played.
 
+    `path` goes on with seat and event where the trace proves nothing.
     `shape` is the scenario without the parameters that may vary, as canonical JSON. `figures` are in the order of the
     rules' `market_figures`. `unusable` says why the episode cannot be rated; "" when it can.
     """
@@ -98,6 +100,11 @@ class Results(NamedTuple):
     unread: list[Unread]
     references: int = 0
     proven: bool = False
+
+
+def block_of(game: GameResult) -> str:
+    """What a game shares its luck with: all of its seed; a log from elsewhere has no seed and shares it with none."""
+    return game.head if game.foreign else str(game.seed)
 
 
 def rules_of(market: str) -> RatingRules | None:
@@ -170,7 +177,9 @@ def read_result(path: Path, *, series: bool = False, proven: bool = False) -> Ga
             trace.hold()
             found = _result(path, trace, series)
             refusal = refusal_of(trace) if proven and not found.unusable else None
-            return found if refusal is None else found._replace(unusable=f"proves nothing: {refusal.reason}")
+            if refusal is None:
+                return found
+            return found._replace(unusable=f"proves nothing: {refusal.reason}", path=f"{path}{refusal.where}")
     except _DAMAGE as error:
         # Some errors have no text; their name is better than an empty reason.
         return Unread(str(path), str(error)[:300] or repr(error))
@@ -234,7 +243,7 @@ def _result(path: Path, trace: Trace, series: bool) -> GameResult:
         seats=_seats(rules, outcome, seating, rules.series if series else ()) if rules and outcome else (),
         figures=_numbers(outcome.market_outcome, rules.market_figures) if rules and outcome else (),
         potential=_number(getattr(outcome.market_outcome, rules.potential, None)) if rules and outcome else None,
-        unusable=_unusable(core.market, outcome, seating),
+        unusable=_unusable(core.market, outcome, seating) or ("a seat changed hands" if handovers(trace) else ""),
         game=game_of(trace),
     )
 

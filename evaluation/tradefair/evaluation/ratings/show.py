@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from tradefair.cli.console import Console
@@ -10,10 +11,13 @@ from tradefair.evaluation.prove.proving import NOT_ASKED, proof_said
 from tradefair.evaluation.ratings.ranking import ranking_verdict
 from tradefair.evaluation.ratings.rating import Board, Leaderboards, LeftOut
 from tradefair.evaluation.ratings.tables import board_name, board_tables
+from tradefair.evaluation.verdict.amounts import count
 
 # Rows of a table before "… and N more": of pairs under --all, and of labels without it.
 _MOST_PAIRS = 40
 _MOST_LABELS = 20
+# Groups of labels of one scenario, the largest first.
+_MOST_GROUPS = 3
 # Characters of a label; a small terminal has 80, and a log may give a player any name.
 _MOST_NAME = 50
 _PAIR = " – "
@@ -26,8 +30,15 @@ def show_leaderboards(shown: Leaderboards, *, whole: bool = False) -> None:
     """
     console = Console()
     _say(console, f"{ranking_verdict(shown)}\n", "bold")
+    groups: Counter[tuple[str, ...]] = Counter()
     for board in shown.boards:
-        _show(console, board, whole)
+        group = board.market, board.scenario_digest, board.rules_version
+        groups[group] += 1
+        if whole or groups[group] <= _MOST_GROUPS:
+            _show(console, board, whole)
+    folded = sum(max(0, several - _MOST_GROUPS) for several in groups.values())
+    if folded and not whole:
+        _say(console, f"… and {count(folded, 'group')} more of labels that met none of these (--all shows them)\n")
     _show_left_out(console, shown.left_out)
     counted = f"{shown.rated} of {shown.traces} traces rated, leaderboards: {len(shown.boards)}"
     _say(console, f"{counted}; shuffles and resamples of seed {shown.seed}")
@@ -40,7 +51,7 @@ def _show(console: Console, board: Board, whole: bool) -> None:
     _say(console, board_name(board), "bold reverse")
     # Under --all every label is shown; of pairs, which grow with the square of labels, at least 40.
     most = max(_MOST_PAIRS, len(board.rows)) if whole else _MOST_LABELS
-    tables = list(board_tables(board))
+    tables = list(board_tables(board, folded=not whole))
     for table in tables if whole else tables[:1]:
         _say(console, f"\n{table.title}", "bold")
         columns = [*names(*table.columns[:1]), *figures(*table.columns[1:])]

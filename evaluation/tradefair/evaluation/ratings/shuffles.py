@@ -6,7 +6,8 @@ Dror & Shaw 2011), whose key is drawn from the chance.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from tradefair.contract import Chance
 from tradefair.contract.chance import KeyPart
+from tradefair.evaluation.read.arithmetic import special
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -25,13 +27,13 @@ _TOP_53_BITS = np.uint64(11)
 _DRAWS_AT_ONCE = 2_000_000
 
 
-def shuffled_orders(chance: Chance, stream: str, count: int, orders: int) -> NDArray[np.int64]:
+def shuffled_orders(chance: Chance, stream: str, count: int, orders: int, *key: KeyPart) -> NDArray[np.int64]:
     """`orders` permutations of 0..count-1, one per row, each sorted by its own words.
 
     The array is `[order][position]`; the same chance, stream and numbers give the same permutations.
     """
     # Raw words: numpy promises them for a bit generator, and not the shuffles and choices that it makes of them.
-    keys = _philox(chance, stream, "order").random_raw(orders * count).reshape(orders, count)
+    keys = _philox(chance, stream, "order", *key).random_raw(orders * count).reshape(orders, count)
     return np.argsort(keys, axis=1, kind="stable")
 
 
@@ -56,9 +58,33 @@ def resampled_sums(chance: Chance, stream: str, table: Floats, resamples: int, *
 
     The array is `[1 + resample][column]`; `key` tells resamples of different tables of one stream apart.
     """
-    drawn = resampled(chance, stream, len(table), resamples, *key)
-    sums = [counts.astype(np.float64) @ table for counts in drawn]
-    return np.vstack([table.sum(axis=0, keepdims=True), *sums])
+    return resampled_parts(chance, stream, len(table), [(np.arange(len(table)), table)], resamples, *key)[0]
+
+
+def resampled_parts(
+    chance: Chance,
+    stream: str,
+    count: int,
+    parts: Sequence[tuple[NDArray[np.int64], Floats]],
+    resamples: int,
+    *key: KeyPart,
+) -> list[Floats]:
+    """`resampled_sums` of several tables over the same resamples of `count` items; each names the items of its rows."""
+    sums = [[table.sum(axis=0, keepdims=True)] for _, table in parts]
+    for drawn in resampled(chance, stream, count, resamples, *key):
+        for kept, (items, table) in zip(sums, parts, strict=True):
+            kept.append(drawn[:, items].astype(np.float64) @ table)
+    return [np.vstack(kept) for kept in sums]
+
+
+def bounds(resamples: Floats, blocks: int) -> Floats:
+    """The ends of the 95 % interval of each column, over resamples of so many blocks; what says nothing is NaN.
+
+    Percentiles, moved outwards as Student's t asks for few blocks (Hesterberg 2015): plain ones cover too rarely.
+    """
+    reach = float(special().stdtrit(blocks - 1, 0.975)) * math.sqrt(blocks / (blocks - 1))
+    outside = float(special().ndtr(-reach))
+    return np.nanquantile(resamples, (outside, 1 - outside), axis=0)
 
 
 def _philox(chance: Chance, stream: str, *key: KeyPart) -> np.random.Philox:

@@ -15,7 +15,7 @@ from tradefair.evaluation.headline import Block, Headline, HeadlineFigure, headl
 from tradefair.evaluation.modes.base_rates import scenario_key
 from tradefair.evaluation.outcome import RatingRules
 from tradefair.evaluation.ratings.duels import RESAMPLES
-from tradefair.evaluation.ratings.field_board import figures_by_label, means_of
+from tradefair.evaluation.ratings.field_board import by_label, figures_by_label, first_known, means_of
 from tradefair.evaluation.ratings.rating import BestFramework, BoardHead, Reasons, SoloBoard, SoloRow, too_few
 from tradefair.evaluation.ratings.results import GameResult, SeatResult, seat_fields
 from tradefair.evaluation.read.arithmetic import closeness
@@ -35,13 +35,18 @@ def solo_board(
     left_out: Reasons,
     chance: Chance,
     scenario: Mapping[str, Any],
+    score: str | None = None,
 ) -> SoloBoard:
-    """List usable games of one group, whose `scenario` is what they share. A game with an unknown score is left out."""
-    by = rules.scores[0]
-    counted = _with_closeness(rules, _counted(rules, games, left_out), evaluator_of(head.market).closeness)
+    """List usable games of one label each, of one group, whose `scenario` is what they share.
+
+    By `score`, or the first of the rules' scores that any game knows; a game with an unknown score is left out.
+    """
+    by = score or first_known(rules, games)
     place = seat_fields(rules).index(by)
+    counted = _with_closeness(rules, _counted(games, by, place, left_out), evaluator_of(head.market).closeness)
     scores = _scores(counted, place)
-    headline = _headline(head.market, by, scenario)
+    alone = rules.kind == "solo"
+    headline = _headline(head.market, by, scenario) if alone else None
     known = _headlines(headline, scores, counted) if headline else {}
     rows = _rows(rules, counted, scores, known, chance)
     return SoloBoard(
@@ -54,20 +59,19 @@ def solo_board(
         headline=_words(headline) if headline else "",
         picked_by=list(rules.picked_by),
         rows=rows,
-        best=_best(rules, rows),
+        best=_best(rules, rows) if alone else [],
+        met=alone,
     )
 
 
-def _counted(rules: RatingRules, games: Sequence[GameResult], left_out: Reasons) -> list[GameResult]:
-    """Games of one seat with a known score; the others go into `left_out` with a reason."""
+def _counted(games: Sequence[GameResult], by: str, place: int, left_out: Reasons) -> list[GameResult]:
+    """Games with a known score; the others go into `left_out`."""
     counted: list[GameResult] = []
     for game in games:
-        if len(game.seats) != 1:
-            left_out.add("not one seat", game.path)
-        elif game.seats[0].numbers[seat_fields(rules).index(rules.scores[0])] is None:
-            left_out.add(f"{rules.scores[0]} is not known", game.path)
-        else:
+        if by_label(game, place):
             counted.append(game)
+        else:
+            left_out.add(f"{by} is not known", game.path)
     return counted
 
 
@@ -89,10 +93,8 @@ def _scores(games: Sequence[GameResult], place: int) -> _Scores:
     """Episodes of one seed share their luck: they count as one."""
     found: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for game in games:
-        (seat,) = game.seats
-        score = seat.numbers[place]
-        if score is not None:
-            found[seat.label][game.seed].append(score)
+        for label, score in by_label(game, place).items():
+            found[label][game.seed].append(score)
     return {label: {seed: fmean(same) for seed, same in by_seed.items()} for label, by_seed in found.items()}
 
 
@@ -106,7 +108,7 @@ def _rows(
     """A row per label, the highest mean first."""
     seeds = sorted({seed for by_seed in scores.values() for seed in by_seed})
     blocks = [{label: known[seed] for label, known in scores.items() if seed in known} for seed in seeds]
-    means = means_of(blocks, chance)
+    means = means_of(blocks, seeds, chance)
     figures = figures_by_label(rules, games)
     seats: dict[str, list[SeatResult]] = defaultdict(list)
     for game in games:

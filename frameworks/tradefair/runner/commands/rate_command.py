@@ -24,8 +24,8 @@ def rate(
     score: Annotated[
         str | None,
         typer.Option(
-            help="What ranks an auction: csa_clean (default), csa, surplus_share, payoff; "
-            "csa_source, by the published table; csa_logged, the scores of imported logs."
+            help="What ranks an auction: csa_clean (default), csa, surplus_share, payoff; csa_source, by the published "
+            "table; csa_logged, of imported logs. Duels: composite(alpha=0..1|auto), 0.9 by default."
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Fixes shuffles and resamples; the same seed, the same numbers.")] = 0,

@@ -145,7 +145,7 @@ def _complaint(evaluations: Sequence[Evaluation], verdicts: Sequence[Verdict], o
     said = f"in {idle} of {len(verdicts)} the agent never acted" if idle else ""
     unread = [evaluation.path for evaluation in evaluations if evaluation.outcome is None]
     unusable = [item.path for item in evaluations if item.outcome is not None and item.outcome.findings]
-    unproven = [str(place) for reason, of in of_all.left_out.items() if reason != ONCE_MORE for place in of]
+    unproven = [place for reason, of in of_all.left_out.items() if reason != ONCE_MORE for place in of]
     # Each leads to exit code 1, and scripts need to know which it was.
     parts = (("cannot be evaluated", unread), ("unusable in part, see --all", unusable), ("left out", unproven))
     listed = [f"{len(paths)} of {len(evaluations)} {what}: {_some(paths)}" for what, paths in parts if paths]

@@ -51,7 +51,7 @@ def print_headlines(paths: Iterable[str], *, as_json: bool, verify: bool | None 
                 trace.hold()
                 refusal = refusal_of(trace, agent_seats(trace.seating())) if proven else None
                 if refusal is not None:
-                    raise TraceError(f"left out, {refusal.reason}: {refusal.sentence}")
+                    raise TraceError(f"left out, {refusal.reason}{refusal.where}: {refusal.sentence}")
                 game = game_of(trace)
                 run = _run(Replays(place))
             games[game, run.label] += 1

@@ -79,7 +79,8 @@ class Luck(NamedTuple):
     @property
     def exit_code(self) -> int:
         """3 where more than 5 % of the episodes are left out."""
-        return 3 if self.failed + self.unscored > _MAX_MISSING * self.sweep.counts.total else 0
+        unproven = sum(map(len, self.counted.left_out.values()))
+        return 3 if self.failed + self.unscored + unproven > _MAX_MISSING * self.sweep.counts.total else 0
 
     def to_json(self) -> dict[str, Any]:
         """Plain data: the share, and what it leaves of the variance by size of group."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from tradefair.contract.arguments import INLINE_BYTES, cut_arguments, storable_arguments
+from tradefair.contract.chain import canonical
 from tradefair.contract.chance import KeyPart
 from tradefair.contract.errors import TraceError
 from tradefair.contract.kernel.core import Answer, Core
@@ -242,8 +243,11 @@ def _asked(turns: Turns, reply: ToolAnswer | None) -> Opened:
 def _is_same(wanted: ToolCall, event: Mapping[str, Any]) -> bool:
     """Whether an event records this call, of whose arguments the log may have kept the beginning only."""
     arguments = dict(wanted.arguments)
-    if wanted.tool != event["tool"] or arguments == event["arguments"]:
-        return wanted.tool == event["tool"]
+    if wanted.tool != event["tool"]:
+        return False
+    if arguments == event["arguments"]:
+        # To Python 44 is 44.0, and 1 is true; in JSON they are other calls.
+        return canonical(arguments) == canonical(event["arguments"])
     if event["status"] in ("ok", "rejected"):
         return False
     kept = storable_arguments(arguments)

@@ -18,11 +18,14 @@ from tradefair.cli.terminal import say
 from tradefair.contract.errors import StorageUnavailable, TraceError
 from tradefair.recording.exchange import CLIENT, SERVER, Exchange, Side
 from tradefair.recording.http.bodies import Taken
-from tradefair.recording.http.heads import RequestHead
+from tradefair.recording.http.heads import Refused, RequestHead
 from tradefair.recording.messages import Unread, mapping
 
 MAX_SESSIONS = 64
-"""Logs that are open at once; the one that was silent longest is sealed for the next."""
+"""Logs that are open at once; the one that was silent longest is sealed for the next.
+
+Where none is silent, requests are refused: whoever holds many answers open cannot exhaust the files of this process.
+"""
 
 CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
 _CREDENTIALS = ("authorization", "proxy-authorization", "cookie", "x-api-key", "api-key")
@@ -39,6 +42,8 @@ class Sessions:
         self._logs: dict[Key, Exchange] = {}
         # Requests in flight of each open log; the log that was used last is the last.
         self._busy: dict[Exchange, int] = {}
+        # Requests that may open a log once they are answered.
+        self._waiting = 0
         self._troubled: dict[Exchange, tuple[str, int]] = {}
         self._secret = os.urandom(32)
         self._channels = count(1)
@@ -59,6 +64,19 @@ class Sessions:
         """
         return "" if next(iter(keys))[0] == "session" else str(next(self._channels))
 
+    def admit(self, keys: Iterable[Key], *, begins: bool) -> None:
+        """Let a request in whose log is not open; `settle` follows. Refused where every log has a request in flight."""
+        log = None if begins else self._logs.get(next(iter(keys)))
+        busy = sum(requests > 0 for requests in self._busy.values())
+        if (log is None or not self._busy[log]) and busy + self._waiting >= MAX_SESSIONS:
+            why = f"{MAX_SESSIONS} sessions are recorded at once, and each waits for an answer; try again later"
+            raise Refused("503 Service Unavailable", why)
+        self._waiting += 1
+
+    def settle(self) -> None:
+        """A request that was let in has its log, or needs none."""
+        self._waiting -= 1
+
     def find(self, keys: Iterable[Key]) -> Exchange | None:
         """The log under the first of `keys`, for a request: `release` gives it back."""
         log = self._logs.get(next(iter(keys)))
@@ -70,6 +88,7 @@ class Sessions:
         """A new log for a request, kept under all of `keys`."""
         if len(self._busy) >= MAX_SESSIONS:
             self._forget(next((log for log, requests in self._busy.items() if not requests), None))
+            self._end_what_is_over()
         log = self._open_log()
         self._busy[log] = 1
         self._logs.update(dict.fromkeys(keys, log))
@@ -138,22 +157,29 @@ class Asked:
         self._keys = sessions.keys(head.headers, "")
         self._channel = sessions.channel(self._keys)
         self._log: Exchange | None = None
-        self._begins = self._done = False
+        self._begins = self._done = self._admitted = False
         self._status = 0
         self._calls: list[Any] = []
         # What is written once the server has not refused it: a login that fails is no session.
         self._waiting: Taken | None = None
 
     def asks(self, taken: Taken) -> None:
-        """The client's body is complete, and not yet with the server: calls are in the log when this returns."""
+        """The client's body is complete, and not yet with the server: calls are in the log when this returns.
+
+        Refused where too many logs are in use.
+        """
         if not self._look_at(taken):
             return
+        if self._log is None and not self._admitted:
+            self._sessions.admit(self._keys, begins=self._begins)
+            self._admitted = True
         self._log = None if self._begins else self._sessions.find(self._keys)
         if self._calls and self._log is None:
             self._log = self._sessions.open(self._keys)
         if self._log is None:
             self._waiting = taken
         else:
+            self._settle()
             self._sessions.seen(self._log, CLIENT, taken, self._channel)
         if self._done:
             self.ended()  # the server has not waited for the body
@@ -198,6 +224,7 @@ class Asked:
     def close(self) -> None:
         """Nothing follows that belongs to this request."""
         self._done = True
+        self._settle()
         if self._log is not None:
             self._sessions.release(self._log)
             self._log = None
@@ -219,7 +246,13 @@ class Asked:
         if self._log is None:
             found = None if self._begins else self._sessions.find(self._keys)
             self._log = found or self._sessions.open(self._keys)
+        self._settle()
         return self._log
+
+    def _settle(self) -> None:
+        if self._admitted:
+            self._admitted = False
+            self._sessions.settle()
 
     def _look_at(self, taken: Taken) -> bool:
         """Whether a body holds messages of the protocol; what they begin or call, and who sends them."""

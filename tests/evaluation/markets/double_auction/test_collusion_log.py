@@ -166,7 +166,6 @@ def _twice(rows: Rows) -> None:
     [
         _other_seed,
         _other_cost,
-        _other_speaking_order,
         _no_such_recipient,
         _to_itself,
         _endless,
@@ -187,9 +186,11 @@ def test_a_changed_fact_is_a_finding_with_its_line(
 
 
 def test_a_game_whose_stream_is_left_is_fed_its_luck(logs: list[Path], tmp_path: Path) -> None:
-    """A swapped speaking order is found, and the game can still be re-executed as recorded."""
+    """A swapped speaking order is a warning, and the game can still be re-executed as recorded."""
     report = import_game(_tampered(logs[0], tmp_path, _other_speaking_order), tmp_path / "out")
-    assert report.chance == "recorded"
+    assert (report.chance, report.sound) == ("recorded", True)
+    (warning,) = report.to_json()["warnings"]
+    assert "player_id, as log_maker_draw: the seed lets " in warning
     assert report.trace is not None
     assert verify_file(report.trace).verdict == "reproduced"
 

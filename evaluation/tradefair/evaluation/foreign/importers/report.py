@@ -1,11 +1,14 @@
-"""The report of an import: how much of each kind of fact in the logs re-execution has reproduced, and what is wrong."""
+"""The report of an import: how much of each kind of fact in the logs re-execution has reproduced, and what is wrong.
+
+What only samples of the source have told is never enforced: where it differs, that is a warning, and the log is kept.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from tradefair.contract import SeatId
 from tradefair.contract.kernel.players import Player, Seating, outside_label
@@ -15,15 +18,40 @@ from tradefair.trading.game_log import MAX_FINDINGS, Finding
 _TOLERANCE = 1e-12
 """Relative and absolute; the floats of a log were summed in another order than ours."""
 
+Basis = Literal["rule", "sample"]
+"""What a kind of fact stands on: the source's text or an identity of the log's own numbers; or what logs have told."""
+
+_KINDS: Mapping[Basis, str] = {
+    "rule": """values limits messages message_counts recipients visibility violations quotes trade_quotes matches
+        trade_counts prices midpoints payoffs round_payoffs round_prices round_surplus round_max_surplus
+        round_normalized_surplus round_trade_counts round_mean_prices final_payoffs final_surplus final_max_surplus
+        final_efficiency""",
+    "sample": """generations speaking_orders quote_orders makers half_ticks round_price_sds final_potentials
+        final_shares scores""",
+}
+BASIS = {kind: basis for basis, kinds in _KINDS.items() for kind in kinds.split()}
+OPTIONAL = {
+    "seat_csa_map": "seats have no score in their log: csa_logged is null",
+    "raw_response": "quotes at the own limit came without the answer: who put them there is not known",
+}
+"""What a log may lack, and what is null then."""
+
 
 @dataclass
 class Tally:
-    """How many facts of one kind there were, and how many of them were reproduced."""
+    """How many facts of one kind there were, how many of them were reproduced, and the first that was not."""
 
     matched: int = 0
     total: int = 0
+    first: Finding | None = None
 
-    def to_json(self) -> dict[str, int]:
+    def add(self, odd: Finding | None) -> None:
+        """Count one fact; `odd` says how it differs."""
+        self.total += 1
+        self.matched += odd is None
+        self.first = self.first or odd
+
+    def to_json(self) -> dict[str, Any]:
         """Plain data."""
         return {"matched": self.matched, "total": self.total}
 
@@ -39,11 +67,12 @@ class GameReport:
     trades: int = 0
     trace: str | None = None
     checks: dict[str, Tally] = field(default_factory=dict[str, Tally])
+    optional: dict[str, Tally] = field(default_factory=dict[str, Tally])
     findings: list[Finding] = field(default_factory=list[Finding])
 
     @property
     def sound(self) -> bool:
-        """Whether the log was imported and everything in it was reproduced."""
+        """Whether the log was imported and nothing in it breaks a rule."""
         return self.trace is not None and not self.findings
 
     def found(self, line: int, path: str, message: str) -> None:
@@ -55,17 +84,24 @@ class GameReport:
     def compare(
         self, kind: str, logged: object, here: object, line: int, path: str, tolerance: float = _TOLERANCE
     ) -> None:
-        """Count one fact of `kind`; a finding when the log says something else than re-execution.
+        """Count one fact of `kind`, a key of BASIS; a rule that differs is a finding.
 
         `logged` and `here` are compared by value, floats within the tolerance, relative and absolute; `line` and `path`
         locate the fact in the log.
         """
-        tally = self.checks.setdefault(kind, Tally())
-        tally.total += 1
-        if _same(logged, here, tolerance):
-            tally.matched += 1
-        else:
-            self.found(line, path, f"{kind}: the log says {_shown(logged)}, re-execution gives {_shown(here)}")
+        same = _same(logged, here, tolerance)
+        self.count(kind, line, path, "" if same else f"the log says {_shown(logged)}, we {_shown(here)}")
+
+    def count(self, kind: str, line: int, path: str, differs: str) -> None:
+        """As `compare`, of a fact that was compared already; `differs` is empty where it is as logged."""
+        odd = Finding(self.file, line, path, differs) if differs else None
+        self.checks.setdefault(kind, Tally()).add(odd)
+        if odd is not None and BASIS[kind] == "rule":
+            self.found(line, path, f"{kind}: {differs}")
+
+    def lacks(self, name: str, line: int, path: str, *, missing: bool) -> None:
+        """Count one place of something that a log may lack, a key of OPTIONAL."""
+        self.optional.setdefault(name, Tally()).add(Finding(self.file, line, path, "") if missing else None)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -76,7 +112,7 @@ class GameReport:
             "rounds": self.rounds,
             "trades": self.trades,
             "trace": self.trace,
-            "checks": {kind: tally.to_json() for kind, tally in self.checks.items()},
+            **_tallies([self]),
         }
 
 
@@ -89,7 +125,7 @@ class ImportReport:
 
     @property
     def sound(self) -> bool:
-        """Whether every game was imported and reproduced."""
+        """Whether every game was imported, and none breaks a rule."""
         # An import of no files has reproduced nothing.
         return bool(self.games) and all(game.sound for game in self.games)
 
@@ -111,21 +147,50 @@ class ImportReport:
             "imported": len(imported),
             "rounds": sum(game.rounds for game in imported),
             "trades": sum(game.trades for game in imported),
-            "checks": {kind: tally.to_json() for kind, tally in merged(self.games).items()},
+            **_tallies(self.games),
             "findings": [finding._asdict() for finding in self.findings],
             "per_game": [game.to_json() for game in self.games],
         }
 
 
-def merged(games: Iterable[GameReport]) -> dict[str, Tally]:
+def merged(tallies: Iterable[Mapping[str, Tally]]) -> dict[str, Tally]:
     """The tallies of all games, by kind."""
     sums: dict[str, Tally] = {}
-    for game in games:
-        for kind, tally in game.checks.items():
-            total = sums.setdefault(kind, Tally())
-            total.matched += tally.matched
-            total.total += tally.total
+    for kind, tally in (item for of_game in tallies for item in of_game.items()):
+        total = sums.setdefault(kind, Tally())
+        total.matched += tally.matched
+        total.total += tally.total
+        total.first = total.first or tally.first
     return sums
+
+
+def warnings(games: Iterable[GameReport]) -> Iterator[str]:
+    """A sentence per kind of fact that samples have told and these games do not bear out, and per thing they lack."""
+    games = list(games)
+    for kind, tally in merged(game.checks for game in games).items():
+        if tally.first is not None and BASIS[kind] == "sample":
+            counted = f"{kind} differ in {tally.total - tally.matched:,} of {tally.total:,} facts"
+            told = f"{_place(tally.first)}, {tally.first.message}"
+            yield f"warning: {counted} (read off samples, no rule of the source); first: {told}"
+    for name, tally in merged(game.optional for game in games).items():
+        if tally.first is not None:
+            counted = f"{tally.total - tally.matched:,} of {tally.total:,} {OPTIONAL[name]}"
+            yield f"note: {name}: {counted}; first: {_place(tally.first)}"
+
+
+def _place(finding: Finding) -> str:
+    return f"{finding.file}:{finding.line} {finding.field}"
+
+
+def _tallies(games: Sequence[GameReport]) -> dict[str, Any]:
+    """What was compared, on which basis, and what was only noted, as JSON."""
+    checks = merged(game.checks for game in games)
+    optional = merged(game.optional for game in games)
+    return {
+        "checks": {kind: {**tally.to_json(), "basis": BASIS[kind]} for kind, tally in checks.items()},
+        "optional": {name: tally.to_json() for name, tally in optional.items()},
+        "warnings": list(warnings(games)),
+    }
 
 
 def _same(logged: object, here: object, tolerance: float) -> bool:

@@ -59,6 +59,11 @@ class FileReport:
             self.odd(odd)
 
     @property
+    def warnings(self) -> Sequence[str]:
+        """What of a game differs from samples of its source only: sentences, nothing that could not be used."""
+        return (self.game or {}).get("warnings", ())
+
+    @property
     def used(self) -> bool:
         """Whether a trace came of it, or holds it."""
         return bool(self.runs) or self.parts > 0 or self.trace is not None

@@ -6,7 +6,7 @@ from rich.text import Text
 
 from tradefair.cli.console import Console
 from tradefair.cli.tables import Cell, figures, names, show_table, show_text
-from tradefair.evaluation.foreign.importers.report import ImportReport, merged
+from tradefair.evaluation.foreign.importers.report import BASIS, ImportReport, merged, warnings
 from tradefair.evaluation.foreign.importers.run_report import FileReport, Imported
 
 # A log with a systematic flaw has a finding per line. `--json` has more.
@@ -14,20 +14,22 @@ _MAX_FINDINGS, _MAX_FOUND = 20, 100
 
 
 def show_import(report: ImportReport) -> None:
-    """Print how many games were imported, tallies by kind of check, then the first findings.
+    """Print how many games were imported, tallies by kind of check, a line per warning, then the first findings.
 
-    A tally with anything unmatched is red: the log says something else than re-execution.
+    A tally of a rule with anything unmatched is red: the log says something else than re-execution.
     """
     console = Console()
     imported = [game for game in report.games if game.trace is not None]
     rounds = sum(game.rounds for game in imported)
     console.print(f"{len(imported)} of {len(report.games)} games imported, {rounds} rounds")
     rows: list[list[Cell]] = []
-    for kind, tally in merged(report.games).items():
-        style = "" if tally.matched == tally.total else "red"
+    for kind, tally in merged(game.checks for game in report.games).items():
+        style = "" if tally.first is None else "red" if BASIS[kind] == "rule" else "yellow"
         cells = (kind.replace("_", " "), str(tally.matched), str(tally.total))
         rows.append([Text(cell, style=style) for cell in cells])
     show_table(console, [*names("checked"), *figures("matched", "total")], rows)
+    for warning in warnings(report.games):
+        show_text(console, warning, style="yellow")
     for finding in report.findings[:_MAX_FINDINGS]:
         # A finding about a whole file has no line and no field.
         place = f"{finding.file}:{finding.line}: {finding.field}".rstrip(": ")
@@ -43,6 +45,8 @@ def show_imported(imported: Imported) -> None:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row, file in zip(rows, imported.files, strict=True):
         show_text(console, "   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        for warning in file.warnings:
+            show_text(console, f"  {warning}", style="yellow")
         for odd in file.found[:_MAX_FOUND]:
             place = f"{file.file}:{odd.line}" if odd.line else ""
             show_text(console, f"  {': '.join(filter(None, (place, odd.field, odd.message)))}", style="red")

@@ -32,7 +32,7 @@ class BargainingEvaluator(Evaluator):
 
     market = "bargaining"
     beside = BargainingBeside
-    version = "4"
+    version = "5"
     money = "ticks"
     headline = Headline(
         1,

@@ -41,7 +41,7 @@ class BargainingSeat(SeatOutcome):
     surplus_share: float | None = figure(
         "share of the surplus on the table", "share", "higher", short="share of surplus", on="table compare"
     )
-    """min(1, max(0, profit) / (R · G))
+    """max(0, profit) / (R · G): above 1 where the other seat traded at a loss
 
     Null: no round has closed, or G is 0 or less
     Source: PACT (Mazur): seat_surplus_share_map of its logs, which writes 0 where nothing can be gained
@@ -255,9 +255,8 @@ def _earnings(rounds: Sequence[RoundFacts], buys: bool) -> dict[str, Any]:
         "limit": _limit(rounds, buys),
         "profit": sum(profits),
         "profit_per_round": ratio(sum(profits), len(rounds)),
-        # In 0 to 1 as in the source's `seat_surplus_share_map`; `surplus_share_raw` next to it keeps losses, and gains
-        # of more than there was, which the other seat paid for.
-        "surplus_share": ratio(min(max(0, sum(profits)), most), most),
+        # As the source's `seat_surplus_share_map`; `surplus_share_raw` next to it keeps losses.
+        "surplus_share": ratio(max(0, sum(profits)), most),
         "surplus_share_raw": ratio(sum(profits), most),
         # Under the rule `own_limit` a lapse still leaves a quote: only rounds without one count.
         "forfeits": sum(quote is None for quote in _quotes(rounds, buys)),

@@ -25,7 +25,7 @@ from tradefair.evaluation.foreign.importers.game_replay import (
 from tradefair.evaluation.foreign.importers.log_stream import replayed_game
 from tradefair.evaluation.foreign.importers.report import GameReport, ImportReport
 from tradefair.trading.chance import ChanceKind
-from tradefair.trading.game_log import BidAsk, Final, GameLog, Init, LoggedRound, Row
+from tradefair.trading.game_log import Final, GameLog, Init, LoggedRound, Row
 
 IMPORTER = "pact-log"
 # The source took an answer's price from exactly one such tag.
@@ -59,7 +59,7 @@ def import_game(file: Path, out: Path) -> GameReport:
         traded = any(logged.trades for logged in game.rounds)
         generation = chance.removeprefix("log_") if traded else "undetermined"
         known = origin_of(raw, game, IMPORTER)
-        return {**known, "generation": generation, "substituted": _substituted(game, init)}
+        return {**known, "generation": generation, "substituted": _substituted(game, init, report)}
 
     played = replayed_game("bargaining", game, init, report, origin, _scenario, _play_round)
     if played is not None:
@@ -108,23 +108,25 @@ def _scenario(init: Init, chance: ChanceKind) -> dict[str, Any]:
     }
 
 
-def _substituted(game: GameLog, init: Init) -> list[dict[str, Any]]:
-    """Quotes that the source put in place of an answer without a price: the own limit, with no price tag."""
+def _substituted(game: GameLog, init: Init, report: GameReport) -> list[dict[str, Any]] | None:
+    """Quotes that the source put in place of an answer without a price: the own limit, with no price tag.
+
+    Both signs are needed: a seat may quote its limit on purpose, and a damaged answer may still show a price. Null
+    where the log has no answer to one of the quotes at the own limit.
+    """
+    quotes = [(logged.number, quote) for logged in game.rounds for quote in logged.quotes]
+    at_limit = [(number, quote) for number, quote in quotes if quote.price == init.values[quote.agent_id]]
+    answers = [extra_field(quote, "raw_response") for _, quote in at_limit]
+    for (_, quote), answer in zip(at_limit, answers, strict=True):
+        report.lacks("raw_response", quote.line, "raw_response", missing=not isinstance(answer, str))
+    if not all(isinstance(answer, str) for answer in answers):
+        return None
     return [
-        {"round": logged.number, "seat": quote.agent_id}
-        for logged in game.rounds
-        for quote in logged.quotes
-        if _is_substituted(quote, init)
+        {"round": number, "seat": quote.agent_id}
+        for (number, quote), answer in zip(at_limit, answers, strict=True)
+        # An own limit with one valid tag was quoted on purpose.
+        if len(_PRICE_TAG.findall(str(answer))) != 1
     ]
-
-
-def _is_substituted(quote: BidAsk, init: Init) -> bool:
-    """Both signs are needed: a seat may quote its limit on purpose, and a damaged answer may still show a price."""
-    answer = extra_field(quote, "raw_response")
-    if not isinstance(answer, str) or quote.price != init.values[quote.agent_id]:
-        return False
-    # An own limit with one valid tag was quoted on purpose.
-    return len(_PRICE_TAG.findall(answer)) != 1
 
 
 # --- everything that the log says -------------------------------------------------------------------------------------
@@ -215,8 +217,8 @@ def _compare_final(final: Final, rounds: Sequence[RoundFacts], report: GameRepor
         report.compare("final_payoffs", data.final_payoff_map.get(seat), profit, line, f"data.final_payoff_map.{seat}")
         potential = data.seat_max_potential_surplus_map.get(seat)
         report.compare("final_potentials", potential, last.opening.gap, line, "data.seat_max_potential_surplus_map")
-        # The source's share lies in 0 to 1, and is 0 where nothing can be gained.
-        share = min(max(0, profit) / most, 1.0) if most > 0 else 0.0
+        # Above 1 where the other seat traded at a loss; 0 where nothing can be gained.
+        share = max(0, profit) / most if most > 0 else 0.0
         shares = data.seat_surplus_share_map
         report.compare("final_shares", shares.get(seat), share, line, f"data.seat_surplus_share_map.{seat}")
     surplus = sum(last.profit.values())

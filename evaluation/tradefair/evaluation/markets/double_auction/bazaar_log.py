@@ -52,8 +52,9 @@ def import_game(file: Path, out: Path) -> GameReport:
         if pairs_fit(game, report):
             played = replayed_game("double_auction", game, init, report, lambda _: origin, log_scenario, _play_round)
         if played is not None:
-            if not final.data.seat_csa_map:
-                report.found(final.line, "data.seat_csa_map", "the log has no scores: csa_logged is not known")
+            for seat in init.seat_order:
+                missing = seat not in final.data.seat_csa_map
+                report.lacks("seat_csa_map", final.line, f"data.seat_csa_map.{seat}", missing=missing)
             compare_game(game, [written.record.body for written in played.events], report)
             path = out / f"{file.stem}.trace"
             write_game(path, played, game)

@@ -28,7 +28,6 @@ from tradefair.evaluation.markets.double_auction.results import (
 )
 from tradefair.evaluation.markets.double_auction.source_table import csa_source, published_keys, source_table
 from tradefair.evaluation.markets.double_auction.surplus_alpha import (
-    CLIP,
     ReferenceTable,
     SeatResult,
     Shape,
@@ -40,6 +39,7 @@ from tradefair.evaluation.outcome import common_seat
 from tradefair.evaluation.read.arithmetic import mean, ratio, rounded
 from tradefair.evaluation.reading import TraceReading
 from tradefair.tracestore import Trace
+from tradefair.trading.game_log import MAX_SCORE
 
 
 def auction_outcome(trace: Trace, version: str) -> DoubleAuctionOutcome:
@@ -304,8 +304,8 @@ def _logged(reading: TraceReading) -> Mapping[SeatId, float]:
     known: dict[SeatId, float] = {}
     for seat, score in scores.items():
         # The importer keeps numbers of this range only; whoever wrote this trace did not ask it.
-        if isinstance(score, bool) or not isinstance(score, int | float) or not -CLIP <= score <= CLIP:
-            reading.found(None, f"the log's csa of {seat} is no number from {-CLIP:g} to {CLIP:g}")
+        if isinstance(score, bool) or not isinstance(score, int | float) or not abs(score) <= MAX_SCORE:
+            reading.found(None, f"the log's csa of {seat} is no number from {-MAX_SCORE:,.0f} to {MAX_SCORE:,.0f}")
         else:
             known[seat] = float(score)
     return known
