@@ -27,6 +27,7 @@ class Stack(NamedTuple):
 
 
 _OLD_SDK = "its release needs the SDK's first generation"
+_CHECKS = "it holds calls against the schema itself: the one that is refused does not reach the market"
 
 STACKS = (
     Stack("mcp 1", "mcp1.py", ("mcp>=1,<2",), ("mcp",)),
@@ -73,6 +74,24 @@ STACKS = (
     ),
     Stack("agno", "agno_agent.py", ("agno", "openai", "mcp", "fastmcp"), ("agno", "fastmcp", "mcp")),
     Stack("dspy", "dspy_react.py", ("dspy[mcp]",), ("dspy", "mcp")),
+    Stack("strands-agents", "strands_agent.py", ("strands-agents[openai]",), ("strands-agents", "mcp")),
+    Stack(
+        "agent-framework",
+        "agent_framework_agent.py",
+        ("agent-framework-openai", "mcp", "tenacity"),
+        ("agent-framework-core", "mcp"),
+    ),
+    Stack("semantic-kernel", "semantic_kernel_agent.py", ("semantic-kernel[mcp]",), ("semantic-kernel", "mcp")),
+    Stack("haystack", "haystack_agent.py", ("mcp-haystack",), ("mcp-haystack", "haystack-ai", "mcp")),
+    Stack(
+        "camel",
+        "camel_agent.py",
+        ("camel-ai", "mcp<2"),
+        ("camel-ai", "mcp"),
+        note=f"{_OLD_SDK}; it shows the strict form without null, so that `view_history` is refused an empty trader",
+    ),
+    Stack("mcp-use", "mcp_use_agent.py", ("mcp-use", "langchain-openai"), ("mcp-use", "langchain", "mcp")),
+    Stack("mcp-agent", "mcp_agent_app.py", ("mcp-agent[openai]", "mcp<2"), ("mcp-agent", "mcp"), note=_OLD_SDK),
     Stack("TypeScript SDK 1", "sdk1.mjs", ("@modelcontextprotocol/sdk@1",), ("@modelcontextprotocol/sdk",)),
     Stack("TypeScript SDK 2", "sdk2.mjs", ("@modelcontextprotocol/client@2",), ("@modelcontextprotocol/client",)),
     Stack(
@@ -82,4 +101,25 @@ STACKS = (
         ("mcp-remote", "@modelcontextprotocol/sdk"),
         transports=("http",),
     ),
+    Stack(
+        "Vercel AI SDK",
+        "ai_sdk.mjs",
+        ("ai@latest", "@ai-sdk/mcp@latest", "@ai-sdk/openai@latest"),
+        ("ai", "@ai-sdk/mcp"),
+    ),
+    Stack(
+        "Mastra",
+        "mastra_agent.mjs",
+        ("@mastra/core@latest", "@mastra/mcp@latest"),
+        ("@mastra/core", "@mastra/mcp"),
+        note=f"it shows OpenAI's strict form; {_CHECKS}",
+    ),
+    Stack(
+        "LangChain.js",
+        "langchain_js.mjs",
+        ("@langchain/mcp-adapters@latest", "langchain@latest", "@langchain/core@latest", "@langchain/openai@latest"),
+        ("@langchain/mcp-adapters", "langchain", "@modelcontextprotocol/sdk"),
+        note=_CHECKS,
+    ),
+    Stack("openai-agents JS", "openai_agents_js.mjs", ("@openai/agents@latest",), ("@openai/agents",)),
 )
