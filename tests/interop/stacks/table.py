@@ -27,7 +27,6 @@ class Stack(NamedTuple):
 
 
 _OLD_SDK = "its release needs the SDK's first generation"
-_CHECKS = "it holds calls against the schema itself: the one that is refused does not reach the market"
 
 STACKS = (
     Stack("mcp 1", "mcp1.py", ("mcp>=1,<2",), ("mcp",)),
@@ -80,6 +79,7 @@ STACKS = (
         "agent_framework_agent.py",
         ("agent-framework-openai", "mcp", "tenacity"),
         ("agent-framework-core", "mcp"),
+        note="it tells its model no more of a refusal than that the function failed",
     ),
     Stack("semantic-kernel", "semantic_kernel_agent.py", ("semantic-kernel[mcp]",), ("semantic-kernel", "mcp")),
     Stack("haystack", "haystack_agent.py", ("mcp-haystack",), ("mcp-haystack", "haystack-ai", "mcp")),
@@ -112,14 +112,13 @@ STACKS = (
         "mastra_agent.mjs",
         ("@mastra/core@latest", "@mastra/mcp@latest"),
         ("@mastra/core", "@mastra/mcp"),
-        note=f"it shows OpenAI's strict form; {_CHECKS}",
+        note="it shows OpenAI's strict form",
     ),
     Stack(
         "LangChain.js",
         "langchain_js.mjs",
         ("@langchain/mcp-adapters@latest", "langchain@latest", "@langchain/core@latest", "@langchain/openai@latest"),
         ("@langchain/mcp-adapters", "langchain", "@modelcontextprotocol/sdk"),
-        note=_CHECKS,
     ),
     Stack("openai-agents JS", "openai_agents_js.mjs", ("@openai/agents@latest",), ("@openai/agents",)),
 )
