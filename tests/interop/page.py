@@ -24,7 +24,8 @@ own: it reads, is refused once, quotes in three rounds, waits after each, and as
 is led by a scripted model, which sees the tools as the framework shows them to any model. Over stdio the command is
 that of `tradefair config`; over HTTP another seat keeps it waiting for {slow:.0f} seconds. *Finished* means that the
 episode ended, that the client saw it, and that `tradefair verify` reproduces its one trace. The calls are those in the
-trace; waits are not in it.
+trace; waits are not in it. They are eight where a client holds calls against the schema itself, so that the refused one
+never leaves it.
 
 | client | versions | stdio | HTTP | optional parameters that its model is told are required |
 |---|---|---|---|---|

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 from tests.interop.environments import Unavailable, environment, node_packages, npm_version
 from tests.interop.hosting import TRADEFAIR, Hosted
+from tests.options_files import options_file
 from tests.waiting import LONG
 
 pytestmark = pytest.mark.interop
@@ -110,7 +111,7 @@ def test_a_written_server_is_listed_and_starts(stage: Stage, record_property: An
     record_property(
         "further", f"{stage.label}: lists {'and opens ' if stage.client.connected else ''}what config wrote"
     )
-    stage.config("teaching", "--seed", "3")
+    stage.config("teaching", *options_file(stage.home, seed=3))
     said = stage.list()
     assert "tradefair-teaching" in said
     assert re.search(stage.client.connected, said), said

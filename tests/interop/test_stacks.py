@@ -40,7 +40,8 @@ def test_it_plays_an_episode_to_its_end(
 def test_the_model_waits_until_its_turn_has_come_and_fills_in_what_a_schema_requires() -> None:
     model = ScriptedModel()
     schema = {"properties": {"limit": {"type": "integer", "minimum": 1}}, "required": ["limit"]}
-    tools = {"market_await_turn": {}, "market_view_rules": schema}
+    # A framework that makes tools of resources shows one that ends like the tool.
+    tools = {"market_await_turn": {}, "resource_market_view_rules": {}, "market_view_rules": schema}
     assert model.next_call("", tools) == ("market_view_rules", {"limit": 1})
     while model.next_call("").tool != "market_await_turn":
         pass

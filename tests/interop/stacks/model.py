@@ -96,7 +96,8 @@ class ScriptedModel:
 
     def _shown(self, call: Call) -> Call:
         """The call as the framework named and shaped the tool."""
-        name = next((name for name in self.shown if name.endswith(call.tool)), call.tool)
+        # The shortest: some frameworks show resources and prompts as tools too, under longer names.
+        name = min((name for name in self.shown if name.endswith(call.tool)), key=len, default=call.tool)
         schema = self.shown.get(name, {})
         properties = schema.get("properties", {})
         missing = {field: _filled(properties.get(field, {})) for field in schema.get("required", ())}

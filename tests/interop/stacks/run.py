@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
-from tests.interop.environments import environment, node_packages, python_packages
+from tests.interop.environments import environment, node_at_least, node_packages, python_packages
 from tests.interop.hosting import TRADEFAIR, Hosted, hosted
-from tests.interop.stacks.model import ScriptedModel, served
+from tests.interop.stacks.model import SCRIPT, ScriptedModel, served
 from tests.interop.stacks.table import Stack, Transport
 from tests.options_files import options_file
 from tests.waiting import LONGER, LONGER_THAN_CLIENTS, deadline_passed
@@ -30,6 +30,8 @@ from tradefair.tracestore import open_trace
 
 CLIENTS = Path(__file__).parent / "clients"
 GAME = ("double_auction", "--scenario", "smoke", "--others", "truthful", "--seed", "7")
+# Waits are not in a trace, and some frameworks refuse by themselves what the market would refuse.
+FEWEST_CALLS = sum(call.tool != "await_turn" for call in SCRIPT) - 1
 _ERROR = re.compile(r"\w(Error|Exception)\b|timed out", re.IGNORECASE)
 
 
@@ -98,7 +100,7 @@ async def _run(
             shutil.copy(script, work)
     if not stack.python:
         (work / "node_modules").symlink_to(home / "node_modules")
-    interpreter = str(home / "bin/python") if stack.python else "node"
+    interpreter = str(home / "bin/python") if stack.python else node_at_least(22, 19)
     playing = None if rival is None else asyncio.create_task(rival.play())
     with (folder / "output.txt").open("wb") as output:
         process = await asyncio.create_subprocess_exec(
@@ -158,6 +160,8 @@ def _outcome(traces: Path, model: ScriptedModel, failure: str) -> Outcome:
         problem = failure or "the episode did not end"
     elif verdict != "reproduced":
         problem = f"its trace is {verdict}"
+    elif len(own) < FEWEST_CALLS:
+        problem = f"{len(own)} of at least {FEWEST_CALLS} calls reached the market"
     else:
         problem = "" if model.finished.is_set() else failure or f"did not see the end in {model.asked} steps"
     return Outcome(problem, len(own), refused, ", ".join(sorted(clients)), _required(model.shown))

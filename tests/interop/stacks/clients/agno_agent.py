@@ -11,8 +11,7 @@ from agno.tools.mcp import MCPTools, StreamableHTTPClientParams
 
 async def main():
     if seat.URL:
-        parameters = StreamableHTTPClientParams(url=seat.URL, headers=seat.HEADERS)
-        tools = MCPTools(transport="streamable-http", server_params=parameters)
+        tools = MCPTools(transport="streamable-http", server_params=StreamableHTTPClientParams(**seat.SERVER))
     else:
         tools = MCPTools(shlex.join([seat.COMMAND, *seat.ARGUMENTS]))
     async with tools:

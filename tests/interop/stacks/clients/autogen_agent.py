@@ -9,11 +9,8 @@ from autogen_ext.tools.mcp import StdioServerParams, StreamableHttpServerParams,
 
 
 async def main():
-    if seat.URL:
-        parameters = StreamableHttpServerParams(url=seat.URL, headers=seat.HEADERS)
-    else:
-        parameters = StdioServerParams(command=seat.COMMAND, args=seat.ARGUMENTS)
-    tools = await mcp_server_tools(parameters)
+    parameters = StreamableHttpServerParams if seat.URL else StdioServerParams
+    tools = await mcp_server_tools(parameters(**seat.SERVER))
     # One round of tools is its default, a limit on models, not on servers.
     agent = AssistantAgent("trader", OpenAIChatCompletionClient(model="gpt-4o"), tools=tools, max_tool_iterations=40)
     await agent.run(task=seat.PROMPT)

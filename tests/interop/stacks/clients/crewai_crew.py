@@ -10,10 +10,7 @@ from crewai import Agent, Crew, Task
 from crewai_tools import MCPServerAdapter
 from mcp import StdioServerParameters
 
-if seat.URL:
-    parameters = {"url": seat.URL, "transport": "streamable-http", "headers": seat.HEADERS}
-else:
-    parameters = StdioServerParameters(command=seat.COMMAND, args=seat.ARGUMENTS)
+parameters = seat.SERVER | {"transport": "streamable-http"} if seat.URL else StdioServerParameters(**seat.SERVER)
 with MCPServerAdapter(parameters) as tools:
     agent = Agent(role="trader", goal="profit", backstory="a trader", tools=tools, llm="openai/gpt-4o", max_iter=40)
     task = Task(description=seat.PROMPT, expected_output="how it went", agent=agent)

@@ -13,7 +13,7 @@ async def main():
     if seat.URL:
         transport = streamable_http_client(seat.URL, http_client=httpx2.AsyncClient(headers=seat.HEADERS))
     else:
-        transport = stdio_client(StdioServerParameters(command=seat.COMMAND, args=seat.ARGUMENTS))
+        transport = stdio_client(StdioServerParameters(**seat.SERVER))
     dspy.configure(lm=dspy.LM("openai/gpt-4o", cache=False))
     async with Client(transport) as client:
         tools = [dspy.Tool.from_mcp_tool(client, tool) for tool in (await client.list_tools()).tools]

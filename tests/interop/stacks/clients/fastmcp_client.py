@@ -8,10 +8,7 @@ from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
 
 
 async def main():
-    if seat.URL:
-        transport = StreamableHttpTransport(seat.URL, headers=seat.HEADERS)
-    else:
-        transport = StdioTransport(seat.COMMAND, seat.ARGUMENTS)
+    transport = (StreamableHttpTransport if seat.URL else StdioTransport)(**seat.SERVER)
     async with Client(transport) as client:
         await client.list_tools()
         call = seat.next_call()

@@ -14,10 +14,9 @@ os.environ |= {"GOOGLE_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": seat.MODEL}
 
 async def main():
     if seat.URL:
-        connection = StreamableHTTPConnectionParams(url=seat.URL, headers=seat.HEADERS)
+        connection = StreamableHTTPConnectionParams(**seat.SERVER)
     else:
-        parameters = StdioServerParameters(command=seat.COMMAND, args=seat.ARGUMENTS)
-        connection = StdioConnectionParams(server_params=parameters)
+        connection = StdioConnectionParams(server_params=StdioServerParameters(**seat.SERVER))
     toolset = McpToolset(connection_params=connection)
     runner = InMemoryRunner(LlmAgent(name="trader", model="gemini-2.5-flash", tools=[toolset]), app_name="trader")
     await runner.run_debug(seat.PROMPT)

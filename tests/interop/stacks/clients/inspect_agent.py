@@ -6,10 +6,7 @@ from inspect_ai.agent import react
 from inspect_ai.dataset import Sample
 from inspect_ai.tool import mcp_server_http, mcp_server_stdio
 
-if seat.URL:
-    server = mcp_server_http(name="market", url=seat.URL, headers=seat.HEADERS)
-else:
-    server = mcp_server_stdio(name="market", command=seat.COMMAND, args=seat.ARGUMENTS)
+server = (mcp_server_http if seat.URL else mcp_server_stdio)(name="market", **seat.SERVER)
 task = inspect_ai.Task([Sample(seat.PROMPT)], solver=react(tools=[server]))
 (log,) = inspect_ai.eval(task, model="openai/gpt-4o", display="plain", log_dir="logs")
 assert log.status == "success", log.error

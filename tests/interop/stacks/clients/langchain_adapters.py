@@ -8,11 +8,8 @@ from langchain_mcp_adapters.client import MultiServerMCPClient
 
 
 async def main():
-    if seat.URL:
-        connection = {"transport": "streamable_http", "url": seat.URL, "headers": seat.HEADERS}
-    else:
-        connection = {"transport": "stdio", "command": seat.COMMAND, "args": seat.ARGUMENTS}
-    tools = await MultiServerMCPClient({"market": connection}).get_tools()
+    connection = {"transport": "streamable_http" if seat.URL else "stdio"}
+    tools = await MultiServerMCPClient({"market": connection | seat.SERVER}).get_tools()
     agent = create_agent("openai:gpt-5", tools)
     # The default recursion limit is a limit on models, not on servers.
     await agent.ainvoke({"messages": [("user", seat.PROMPT)]}, {"recursion_limit": 100})

@@ -9,10 +9,7 @@ from langchain.mcp import MCPAdapter
 
 
 async def main():
-    if seat.URL:
-        transport = StreamableHttpTransport(seat.URL, headers=seat.HEADERS)
-    else:
-        transport = StdioTransport(seat.COMMAND, seat.ARGUMENTS)
+    transport = (StreamableHttpTransport if seat.URL else StdioTransport)(**seat.SERVER)
     async with MCPAdapter(transport) as adapter:
         agent = create_agent("openai:gpt-5", await adapter.list_tools())
         await agent.ainvoke({"messages": [("user", seat.PROMPT)]}, {"recursion_limit": 100})

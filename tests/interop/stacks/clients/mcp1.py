@@ -12,7 +12,7 @@ async def main():
     if seat.URL:
         transport = streamablehttp_client(seat.URL, headers=seat.HEADERS)
     else:
-        transport = stdio_client(StdioServerParameters(command=seat.COMMAND, args=seat.ARGUMENTS))
+        transport = stdio_client(StdioServerParameters(**seat.SERVER))
     async with transport as (reading, writing, *_), ClientSession(reading, writing) as session:
         await session.initialize()
         await session.list_tools()

@@ -12,7 +12,7 @@ async def main():
     if seat.URL:
         transport = streamable_http_client(seat.URL, http_client=httpx2.AsyncClient(headers=seat.HEADERS))
     else:
-        transport = stdio_client(StdioServerParameters(command=seat.COMMAND, args=seat.ARGUMENTS))
+        transport = stdio_client(StdioServerParameters(**seat.SERVER))
     async with Client(transport) as client:
         await client.list_tools()
         call = seat.next_call()

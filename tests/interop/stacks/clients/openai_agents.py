@@ -11,11 +11,7 @@ set_tracing_disabled(True)
 
 
 async def main():
-    if seat.URL:
-        server = MCPServerStreamableHttp({"url": seat.URL, "headers": seat.HEADERS})
-    else:
-        server = MCPServerStdio({"command": seat.COMMAND, "args": seat.ARGUMENTS})
-    async with server:
+    async with (MCPServerStreamableHttp if seat.URL else MCPServerStdio)(seat.SERVER) as server:
         agent = Agent("trader", model="gpt-5", mcp_servers=[server])
         # The default of ten turns is a limit on models, not on servers.
         await Runner.run(agent, seat.PROMPT, max_turns=40)

@@ -2,7 +2,11 @@
 export const url = process.env.SEAT_URL ?? '';
 export const headers = { Authorization: `Bearer ${process.env.SEAT_TOKEN ?? ''}` };
 const [command, ...args] = JSON.parse(process.env.SEAT_COMMAND ?? '[""]');
-export const server = { command, args };
+// The seat as files and frameworks write a server down.
+export const server = url ? { url, headers } : { command, args };
+export const prompt = 'Play your seat until the episode is over.';
+// Frameworks take the address of an OpenAI-compatible model from here.
+Object.assign(process.env, { OPENAI_BASE_URL: `${process.env.MODEL_URL}/v1`, OPENAI_API_KEY: 'none' });
 
 async function nextCall(last) {
   const answer = await fetch(`${process.env.MODEL_URL}/step`, { method: 'POST', body: JSON.stringify({ last }) });

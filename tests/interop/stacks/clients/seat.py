@@ -7,6 +7,8 @@ import urllib.request
 COMMAND, *ARGUMENTS = json.loads(os.environ.get("SEAT_COMMAND", '[""]'))
 URL = os.environ.get("SEAT_URL", "")
 HEADERS = {"Authorization": f"Bearer {os.environ.get('SEAT_TOKEN', '')}"}
+# The seat as files and frameworks write a server down.
+SERVER = {"url": URL, "headers": HEADERS} if URL else {"command": COMMAND, "args": ARGUMENTS}
 MODEL = os.environ["MODEL_URL"]
 PROMPT = "Play your seat until the episode is over."
 # Frameworks take the address of an OpenAI-compatible model from here.

@@ -4,9 +4,6 @@ import seat
 from mcp import StdioServerParameters
 from smolagents import MCPClient, OpenAIModel, ToolCallingAgent
 
-if seat.URL:
-    parameters = {"url": seat.URL, "transport": "streamable-http", "headers": seat.HEADERS}
-else:
-    parameters = StdioServerParameters(command=seat.COMMAND, args=seat.ARGUMENTS)
+parameters = seat.SERVER | {"transport": "streamable-http"} if seat.URL else StdioServerParameters(**seat.SERVER)
 with MCPClient(parameters) as tools:
     ToolCallingAgent(tools, OpenAIModel("gpt-4o")).run(seat.PROMPT, max_steps=40)
