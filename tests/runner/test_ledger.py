@@ -423,7 +423,7 @@ def test_three_rounds_of_the_teaching_market_by_hand(tmp_path: Path) -> None:
     path = pie(tmp_path, claims(7, 4, None), seed=1)
     value = next(event["facts"]["values"]["P1"] for event in events_of(path) if event["event"] == "round_closed")
     ledger = ledger_of(path, "P1")
-    assert (value, ledger.of, dict(ledger.known)) == (6, ("half",), {"half": 90, "random_legal": 24, "passive": 0})
+    assert (value, ledger.of, dict(ledger.known)) == (6, ("half",), {"half": 90, "passive": 0})
     assert (ledger.own, ledger.reachable, ledger.gap, ledger.idle) == (24, 90, 66, 0)
     assert [(turn.value, turn.lost) for turn in ledger.turns] == [(90, 30), (60, 6), (54, 30)]
     assert [turn.did for turn in ledger.turns] == [(("claim", {"slices": 7}),), (("claim", {"slices": 4}),), ()]
