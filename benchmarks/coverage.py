@@ -15,7 +15,8 @@ import numpy as np
 
 from tradefair.contract import Chance
 from tradefair.evaluation.ratings.bradley_terry import fit_strengths
-from tradefair.evaluation.ratings.duels import Duel, pair_sums, scores
+from tradefair.evaluation.ratings.composite import ALPHA
+from tradefair.evaluation.ratings.duels import Duel, pair_sums, scores, shares_of
 from tradefair.evaluation.ratings.field_board import means_of
 from tradefair.evaluation.ratings.trueskill import Constants, rate_episodes
 
@@ -78,7 +79,7 @@ def _truth(seeds: int) -> Mapping[str, Mapping[str, float]]:
     constants = Constants()
     return {
         "Bradley–Terry": {row.label: row.rating for row in fit_strengths(duels, Chance(0), 0).strengths},
-        "score": {row.label: row.score for row in scores(pair_sums(duels, Chance(0), 2))},
+        "score": {row.label: row.score for row in scores(shares_of(pair_sums(duels, Chance(0), 2)), ALPHA)},
         "TrueSkill": {label: constants.mean + constants.performance * skill for label, skill in _SKILLS.items()},
         "mean score": _SKILLS,
     }
@@ -93,7 +94,7 @@ def _intervals(games: Performances, chance: Chance) -> Iterator[tuple[str, str, 
     seeds, ranked = [seed for seed, _ in games], [shown for _, shown in games]
     found = {
         "Bradley–Terry": fit_strengths(duels, chance).strengths,
-        "score": scores(pair_sums(duels, chance)),
+        "score": scores(shares_of(pair_sums(duels, chance)), ALPHA),
         "TrueSkill": rate_episodes(ranked, chance, blocks=seeds),
     }
     for figure, rows in found.items():

@@ -14,7 +14,8 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Chance, Draw
 from tradefair.contract.kernel.core import Core
 from tradefair.contract.kernel.players import Player, Seating
-from tradefair.evaluation.ratings.duels import Duel, pair_sums, scores
+from tradefair.evaluation.ratings.composite import ALPHA
+from tradefair.evaluation.ratings.duels import Duel, pair_sums, scores, shares_of
 from tradefair.evaluation.ratings.glicko import rate_duels
 from tradefair.evaluation.ratings.results import read_results
 from tradefair.evaluation.ratings.shuffles import resampled_sums
@@ -58,7 +59,7 @@ def _glicko(games: int) -> Figure:
 def _shares(games: int) -> Figure:
     duels = _duels(games)
     watch = Stopwatch()
-    scores(pair_sums(duels, Chance(0)))
+    scores(shares_of(pair_sums(duels, Chance(0))), ALPHA)
     return Figure("balanced shares", watch.seconds(), "CPU-s", how=f"{games:,} duels, 2,000 resamples of blocks")
 
 
