@@ -17,10 +17,11 @@ from tests.evaluation.tampering import PAYOFF, SEED, Change, Rows, row_of, sette
 from tests.sample import check_traces, sample_logs
 
 from tradefair.cli import run
+from tradefair.evaluation.foreign.importers import run_importer
 from tradefair.evaluation.foreign.importers.report import GameReport, ImportReport
 from tradefair.evaluation.judge.evaluate import Evaluation, charts_of, evaluate_file
 from tradefair.evaluation.markets.bargaining.evaluator import EVALUATOR
-from tradefair.evaluation.markets.bargaining.pact_log import import_game, import_games
+from tradefair.evaluation.markets.bargaining.pact_log import import_game
 from tradefair.evaluation.prove.verify import verify_file
 from tradefair.tracestore import open_trace
 from tradefair.trading.statements import read_statements
@@ -179,7 +180,7 @@ def test_the_pictures_show_quotes_profits_and_gains(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def imported(tmp_path_factory: pytest.TempPathFactory) -> ImportReport:
-    return import_games(sample_logs("pact"), tmp_path_factory.mktemp("pact"))
+    return run_importer("pact-log", sample_logs("pact"), tmp_path_factory.mktemp("pact"))
 
 
 @pytest.mark.many

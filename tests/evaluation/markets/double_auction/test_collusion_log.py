@@ -12,7 +12,7 @@ from tests.sample import check_traces, sample_logs
 from tradefair.evaluation.foreign.importers import run_importer
 from tradefair.evaluation.foreign.importers.report import ImportReport
 from tradefair.evaluation.judge.evaluate import evaluate_file
-from tradefair.evaluation.markets.double_auction.collusion_log import import_game, import_games
+from tradefair.evaluation.markets.double_auction.collusion_log import import_game
 from tradefair.evaluation.markets.double_auction.evaluator import EVALUATOR
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.prove.verify import verify_file
@@ -27,7 +27,7 @@ def logs() -> list[Path]:
 
 @pytest.fixture(scope="module")
 def imported(logs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> ImportReport:
-    return import_games(logs, tmp_path_factory.mktemp("collusion"))
+    return run_importer("collusion-log", logs, tmp_path_factory.mktemp("collusion"))
 
 
 @pytest.mark.many
