@@ -237,7 +237,7 @@ def test_foreign_games_are_blocks_of_their_own() -> None:
 
 
 def test_dead_pairs_self_play_and_games_that_earned_nothing_are_counted() -> None:
-    games = [bargain("a", "b", (0, 0), 1), bargain("a", "c", (30, 10), 2), bargain("c", "c", (10, 10), 3)]
+    games = [bargain("a", "b", (-50, -10), 1), bargain("a", "c", (30, 10), 2), bargain("c", "c", (10, 10), 3)]
     board = _duels(games)
     rows = {row.label: row for row in board.rows}
     assert (rows["a"].dead_pairs, rows["b"].dead_pairs, rows["c"].dead_pairs) == (1, 1, 0)

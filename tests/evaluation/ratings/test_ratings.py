@@ -192,11 +192,6 @@ def test_a_period_of_several_games_gives_glickmans_example() -> None:
     assert volatility == pytest.approx(0.059996, abs=1e-6)
 
 
-def test_a_period_counts_a_game_of_weight_two_as_two_games() -> None:
-    once, twice = PeriodGame(1600, 80, 1.0, 2.0), PeriodGame(1600, 80, 1.0)
-    assert rate_period(1500, 350, 0.06, [once]) == pytest.approx(rate_period(1500, 350, 0.06, [twice] * 2))
-
-
 def test_the_margin_weighs_by_its_logarithm_up_to_four() -> None:
     weights = [margin_weight(gap) for gap in (-1, 0, 1, 2, 5, 20, 21, 1e9)]
     assert weights == pytest.approx([1, 1, 1, 1.6931, 2.6094, 3.9957, 4, 4], abs=5e-5)
@@ -302,17 +297,6 @@ def test_a_game_of_unknown_potential_is_in_neither_part_of_the_raw_share() -> No
     duels = [_duel("a", "b", 300, 100, "0", 500), _duel("a", "b", 200, 0, "1", None)]
     first = _scores(duels)[0]
     assert (first.label, first.raw, first.obs) == ("a", 0.6, pytest.approx(500 / 600))
-
-
-def test_losses_earn_nothing_and_dead_pairs_are_counted() -> None:
-    duels = [
-        _duel("a", "b", -50, -10),
-        _duel("a", "c", 10, 10),
-        _duel("a", "c", 10, 10, "1"),
-        _duel("c", "a", 1, 1, "2"),
-    ]
-    first = next(score for score in _scores(duels) if score.label == "a")
-    assert (first.obs, first.of.dead_pairs, first.of.unbalanced) == (0.25, 1, True)
 
 
 def test_head_to_head_is_antisymmetric_and_knows_its_interval() -> None:

@@ -109,14 +109,13 @@ def open_game(file: Path, report: GameReport) -> tuple[bytes, GameLog, Init, Fin
     return raw, game, game.init, game.final
 
 
-def origin_of(raw: bytes, game: GameLog, importer: str) -> dict[str, Any]:
+def origin_of(raw: bytes, file: str, init: Init, importer: str) -> dict[str, Any]:
     """What the trace of a game says of the log that it was made from."""
-    assert game.init is not None
     return {
         "format": importer,
-        "file": game.name,
-        "game_id": game.init.game_id,
-        "schema_version": game.init.schema_version,
+        "file": file,
+        "game_id": init.game_id,
+        "schema_version": init.schema_version,
         "blake2b": hashlib.blake2b(raw, digest_size=32).hexdigest(),
     }
 

@@ -52,7 +52,7 @@ def import_game(file: Path, out: Path) -> GameReport:
         # Generations differ in how a trade's maker is drawn: without a trade both follow the log.
         traded = any(logged.trades for logged in game.rounds)
         generation = chance.removeprefix("log_") if traded else "undetermined"
-        known = origin_of(raw, game, IMPORTER)
+        known = origin_of(raw, game.name, init, IMPORTER)
         return {**known, "generation": generation, "substituted": _substituted(game, init, report)}
 
     played = replayed_game("bargaining", game, init, report, origin, _scenario, _play_round)

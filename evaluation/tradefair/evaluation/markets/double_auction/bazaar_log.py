@@ -36,7 +36,7 @@ def import_game(file: Path, out: Path) -> GameReport:
         report.found(init.line, "data.communication_enabled", "a game with messages is not a bazaar-log")
         return report
     # The scores stand in the first event: no replay gives them again, and the chain binds them there.
-    origin = {**origin_of(raw, game, IMPORTER), "seat_csa_map": final.data.seat_csa_map}
+    origin = {**origin_of(raw, game.name, init, IMPORTER), "seat_csa_map": final.data.seat_csa_map}
     played = None
     # Before anything is played: where pairs differ, neither seed nor recorded chance could follow the game.
     if pairs_fit(game, report):

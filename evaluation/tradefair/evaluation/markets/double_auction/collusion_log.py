@@ -40,7 +40,7 @@ def import_game(file: Path, out: Path) -> GameReport:
         return report
     # See `bazaar_log`: without equal pairs there is no chance that could be followed or fed.
     fits = pairs_fit(game, report)
-    origin = origin_of(raw, game, IMPORTER)
+    origin = origin_of(raw, game.name, init, IMPORTER)
     played = (
         replayed_game("double_auction", game, init, report, lambda _: origin, _scenario, _play_round) if fits else None
     )
