@@ -157,13 +157,9 @@ def read_files(
 
 def gathered(found: Iterable[GameResult | Unread]) -> Results:
     """Single results as leaderboards take them."""
-    results = Results([], [])
-    for result in found:
-        if isinstance(result, Unread):
-            results.unread.append(result)
-        else:
-            results.games.append(result)
-    return results
+    every = list(found)
+    unread = [result for result in every if isinstance(result, Unread)]
+    return Results([result for result in every if not isinstance(result, Unread)], unread)
 
 
 def read_result(path: Path, *, series: bool = False, proven: bool = False) -> GameResult | Unread:

@@ -14,14 +14,11 @@ from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.headline import Block, Headline, HeadlineFigure, headline_of
 from tradefair.evaluation.modes.base_rates import scenario_key
 from tradefair.evaluation.outcome import RatingRules
-from tradefair.evaluation.ratings.duels import RESAMPLES
+from tradefair.evaluation.ratings.duels import LEAST_BLOCKS, RESAMPLES
 from tradefair.evaluation.ratings.field_board import by_label, figures_by_label, first_known, known_games, means_of
 from tradefair.evaluation.ratings.rating import BestFramework, BoardHead, Reasons, SoloBoard, SoloRow, too_few
 from tradefair.evaluation.ratings.results import GameResult, SeatResult, seat_fields
 from tradefair.evaluation.read.arithmetic import closeness
-
-# A mean of fewer seeds is mostly their luck.
-_LEAST_SEEDS = 8
 
 _Scores = Mapping[str, Mapping[int, float]]
 """Mean score by label and seed."""
@@ -208,8 +205,8 @@ def _method(by: str, headline: Headline | None) -> list[str]:
 
 
 def _cautions(rows: Sequence[SoloRow], scores: _Scores, headline: Headline | None) -> list[str]:
-    few = [row.label for row in rows if row.seeds < _LEAST_SEEDS]
-    found = [too_few(few, len(rows), f"{_LEAST_SEEDS} seeds")] if few else []
+    few = [row.label for row in rows if row.seeds < LEAST_BLOCKS]
+    found = [too_few(few, len(rows), f"{LEAST_BLOCKS} seeds")] if few else []
     if len({frozenset(known) for known in scores.values()}) > 1:
         found.append("labels were played on different seeds: their means differ by luck too")
     if headline and any(row.headline_seeds < row.seeds for row in rows):
