@@ -10,12 +10,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.fidelity.row import Row
+from tradefair.evaluation.foreign.importers import run_importer
 from tradefair.evaluation.markets.double_auction.collusion.game import Played, game_of
 from tradefair.evaluation.markets.double_auction.collusion.players import player_figures
 from tradefair.evaluation.markets.double_auction.collusion.prices import efficiency, overcharge_mid
 from tradefair.evaluation.markets.double_auction.collusion.reading import read_games
 from tradefair.evaluation.markets.double_auction.collusion.replayed import replayed_references
-from tradefair.evaluation.markets.double_auction.collusion_log import import_games
 from tradefair.evaluation.read.arithmetic import mean
 from tradefair.evaluation.statistics import interval
 from tradefair.runner.ledger.probe import PlayedAgain
@@ -42,7 +42,7 @@ def rows(data: Path | None) -> Iterator[Row]:
         return
     logs = sorted(folder.glob("*.jsonl"))
     with TemporaryDirectory() as out:
-        import_games(logs, Path(out))
+        run_importer("collusion-log", logs, Path(out))
         games = read_games(find_traces(Path(out))).games
     yield from _logged([_final(log) for log in logs], games)
     yield from _judged(games)

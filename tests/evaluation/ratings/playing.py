@@ -79,3 +79,8 @@ def auction(labels: str, shares: tuple[float | None, ...], seed: int, **changes:
         unusable="",
     )
     return game._replace(**changes)
+
+
+def within(low: float | None, value: float | None, high: float | None) -> bool:
+    """Whether a value lies inside an interval, and all three are known."""
+    return low is not None and value is not None and high is not None and low < value < high

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Mapping
+from typing import TypeAlias
 
 from tradefair.evaluation.charts.chart import Axis, Chart, IntervalChart, MatrixCell, MatrixChart
 from tradefair.evaluation.figures import heading_of
-from tradefair.evaluation.ratings.rating import (
-    Board,
-    Cell,
-    DuelBoard,
-    DuelRow,
-    FieldBoard,
-    FieldRow,
-    SoloBoard,
-    SoloRow,
-)
+from tradefair.evaluation.ratings.rating import Board, Cell, DuelBoard, DuelRow, FieldBoard, SoloBoard
 
 # More lines than this cannot be told apart in one chart.
 _MOST_NAMES = 60
@@ -26,7 +17,8 @@ _DEVIATIONS = 1.96
 _NOTE = "Lines are 95 % intervals of resampled seeds; a label with one seed has none."
 _BELIEF_NOTE = "Lines span 95 % of the belief, 1.96 deviations to each side."
 
-R = TypeVar("R", FieldRow, DuelRow, SoloRow)
+_Bars: TypeAlias = Mapping[str, tuple[float, float | None, float | None]]
+"""Value and interval by label, in the order in which they are drawn."""
 
 
 def leaderboard_charts(board: Board) -> list[Chart]:
@@ -49,54 +41,36 @@ def leaderboard_charts(board: Board) -> list[Chart]:
 def _solo(board: SoloBoard) -> list[Chart]:
     """The charts of labels that play alone: mean scores, and the headline where some label has one."""
     score = heading_of(board.market, board.score)
-    drawn: list[Chart] = [
-        _intervals("score", f"Mean {score}", _NOTE, score, board.rows, 2, lambda row: (row.score, row.low, row.high))
-    ]
-    known = [row for row in board.rows if row.headline is not None]
+    means = {row.label: (row.score, row.low, row.high) for row in board.rows}
+    drawn: list[Chart] = [_intervals("score", f"Mean {score}", _NOTE, score, means, 2)]
+    known = sorted((row for row in board.rows if row.headline is not None), key=lambda row: -(row.headline or 0.0))
     if known:
-        known.sort(key=lambda row: -(row.headline or 0.0))
+        bars = {row.label: (row.headline or 0.0, row.headline_low, row.headline_high) for row in known}
         scale = f"Headline {board.headline}. Lines are 95 % over seeds; there are none below its least number of seeds."
-        drawn.append(
-            _intervals(
-                "headline",
-                "Headline",
-                scale,
-                "headline",
-                known,
-                3,
-                lambda row: (row.headline or 0.0, row.headline_low, row.headline_high),
-            )
-        )
+        drawn.append(_intervals("headline", "Headline", scale, "headline", bars, 3))
     return drawn
 
 
 def _field(board: FieldBoard) -> list[Chart]:
     """The charts of a field: ratings and mean scores with their intervals."""
-    rows = board.rows
     score = heading_of(board.market, board.score)
+    ratings = {row.label: (row.rating, row.low, row.high) for row in board.rows}
+    # A board is ordered by rating; each chart is ordered by what it shows.
+    by_score = sorted(board.rows, key=lambda row: -row.score)
+    scores = {row.label: (row.score, row.score_low, row.score_high) for row in by_score}
     return [
-        _intervals("rating", "TrueSkill rating", _NOTE, "rating", rows, 2, lambda row: (row.rating, row.low, row.high)),
-        _intervals(
-            "score",
-            f"Mean {score}",
-            _NOTE,
-            score,
-            # A board is ordered by rating; each chart is ordered by what it shows.
-            sorted(rows, key=lambda row: -row.score),
-            3,
-            lambda row: (row.score, row.score_low, row.score_high),
-        ),
+        _intervals("rating", "TrueSkill rating", _NOTE, "rating", ratings, 2),
+        _intervals("score", f"Mean {score}", _NOTE, score, scores, 3),
     ]
 
 
 def _duels(board: DuelBoard) -> list[Chart]:
     """The charts of duels: scores, Glicko-2, and the matrix of mean differences."""
-    by_rating = sorted(board.rows, key=lambda row: -row.rating)
+    scores = {row.label: (row.score, row.low, row.high) for row in board.rows}
+    beliefs = {row.label: belief(row) for row in sorted(board.rows, key=lambda row: -row.rating)}
     drawn: list[Chart] = [
-        _intervals(
-            "score", "CMS-style score", _NOTE, "score", board.rows, 1, lambda row: (row.score, row.low, row.high)
-        ),
-        _intervals("glicko", "Glicko-2 with margin: who beats whom", _BELIEF_NOTE, "rating", by_rating, 0, belief),
+        _intervals("score", "CMS-style score", _NOTE, "score", scores, 1),
+        _intervals("glicko", "Glicko-2 with margin: who beats whom", _BELIEF_NOTE, "rating", beliefs, 0),
     ]
     # Empty where no pair met in a game with something to gain.
     matrix = _matrix(board)
@@ -109,27 +83,19 @@ def belief(row: DuelRow) -> tuple[float, float, float]:
     return row.rating, row.rating - reach, row.rating + reach
 
 
-def _intervals(
-    chart_id: str,
-    title: str,
-    note: str,
-    measure: str,
-    rows: Sequence[R],
-    decimals: int,
-    of: Callable[[R], tuple[float, float | None, float | None]],
-) -> IntervalChart:
+def _intervals(chart_id: str, title: str, note: str, measure: str, bars: _Bars, decimals: int) -> IntervalChart:
     """One line per label: value and interval, both rounded to `decimals`."""
-    shown = rows[:_MOST_NAMES]
-    more = f" The best {_MOST_NAMES} of {len(rows)} labels." if len(rows) > _MOST_NAMES else ""
-    # zip of no rows would have nothing to unpack; `leaderboard_charts` has left empty boards out.
-    values, lows, highs = zip(*map(of, shown), strict=True)
+    names = list(bars)[:_MOST_NAMES]
+    more = f" The best {_MOST_NAMES} of {len(bars)} labels." if len(bars) > _MOST_NAMES else ""
+    # zip of no bars would have nothing to unpack; `leaderboard_charts` has left empty boards out.
+    values, lows, highs = zip(*(bars[name] for name in names), strict=True)
     return IntervalChart(
         id=chart_id,
         title=title,
         note=note + more,
         x=Axis(label=measure),
         y=Axis(label="label"),
-        names=[row.label for row in shown],
+        names=names,
         values=[round(value, decimals) for value in values],
         lows=[_rounded(low, decimals) for low in lows],
         highs=[_rounded(high, decimals) for high in highs],

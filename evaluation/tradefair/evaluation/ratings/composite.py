@@ -12,6 +12,7 @@ from statistics import fmean, pvariance
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradefair.contract import ScenarioError
 from tradefair.evaluation.ratings.duels import LEAST_LABELS, LEAST_PAIRS, PairSums, Shares
@@ -67,23 +68,23 @@ def found_weight(shares: Sequence[Shares], pairs: Sequence[PairSums]) -> Weight:
     place = {share.label: number for number, share in enumerate(shares)}
     sides = np.array([[place[label] for label in pair.labels] for pair in met])
     signs = np.sign([pair.gaps[0] for pair in met])
-    sums: list[float] = []
-    errors: list[float] = []
-    for alpha in _GRID:
-        blend = alpha * balanced + (1 - alpha) * raw
-        orders = [_correlation(blend[:, 0], column) for column in blend.T[1:]]
-        # An order of nobody is stable in no resample.
-        stable = [order for order in orders if order is not None] or [0.0]
-        agreed = fmean((np.sign(blend[sides[:, 0], 0] - blend[sides[:, 1], 0]) == signs).tolist())
-        sums.append(fmean(stable) + agreed)
-        errors.append(math.sqrt(pvariance(stable) / len(stable) + agreed * (1 - agreed) / len(met)))
-    return _best(sums, errors)
+    return _best([_worth(alpha * balanced + (1 - alpha) * raw, sides, signs) for alpha in _GRID])
 
 
-def _best(sums: Sequence[float], errors: Sequence[float]) -> Weight:
+def _worth(blend: Floats, sides: NDArray[np.int64], signs: Floats) -> tuple[float, float]:
+    """Stability and agreement of a blend, summed, and the standard error of that."""
+    orders = [_correlation(blend[:, 0], column) for column in blend.T[1:]]
+    # An order of nobody is stable in no resample.
+    stable = [order for order in orders if order is not None] or [0.0]
+    agreed = fmean((np.sign(blend[sides[:, 0], 0] - blend[sides[:, 1], 0]) == signs).tolist())
+    return fmean(stable) + agreed, math.sqrt(pvariance(stable) / len(stable) + agreed * (1 - agreed) / len(signs))
+
+
+def _best(worths: Sequence[tuple[float, float]]) -> Weight:
     """The weight of the largest sum, and those on both sides of it that are as good within its error."""
-    best = max(range(len(_GRID)), key=lambda step: (sums[step], step))
-    good = [total >= sums[best] - errors[best] for total in sums]
+    best = max(range(len(_GRID)), key=lambda step: (worths[step][0], step))
+    largest, error = worths[best]
+    good = [total >= largest - error for total, _ in worths]
     low = high = best
     while low and good[low - 1]:
         low -= 1

@@ -22,15 +22,14 @@ from tradefair.evaluation.ratings.duels import (
     scores,
     shares_of,
 )
+from tradefair.evaluation.ratings.field_board import figures_by_label
 from tradefair.evaluation.ratings.glicko import GlickoRating, rate_duels
-from tradefair.evaluation.ratings.rating import BoardHead, Cell, DuelBoard, DuelRow, Meeting, Reasons, too_few
+from tradefair.evaluation.ratings.rating import BoardHead, DuelBoard, DuelRow, Meeting, Reasons, too_few
 from tradefair.evaluation.ratings.results import GameResult, block_of, seat_fields
-from tradefair.evaluation.read.arithmetic import mean
 from tradefair.evaluation.verdict.amounts import count
 
 # Passes of Glicko-2, whose result depends on the order of games.
 SHUFFLES = 50
-_DECIMALS = 6
 _METHOD = [
     "CMS-style score (own definition): 100·({alpha:g} OBS + {rest:g} raw); OBS is the mean over opponents of the share "
     "of all gains, raw is profit, within 0 and R·G, over R·G, what both could have earned",
@@ -73,7 +72,7 @@ def duel_board(
     ranked = scores(shares, weight.alpha)
     glicko = {rating.label: rating for rating in rate_duels(duels, chance, shuffles=SHUFFLES)}
     fitted = fit_strengths(duels, chance)
-    figures = _figures(rules, played)
+    figures = figures_by_label(rules, [item.game for item in played])
     # Once privileged, always marked: a single game with hidden knowledge is enough to mislead.
     privileged = {seat.label for item in played for seat in item.game.seats if seat.privileged}
     return DuelBoard(
@@ -91,17 +90,7 @@ def duel_board(
             _row(score, glicko[score.label], fitted, figures[score.label], score.label in privileged)
             for score in ranked
         ],
-        head_to_head=[
-            Cell(
-                row=cell.row,
-                column=cell.column,
-                mean=round(cell.mean, _DECIMALS),
-                low=_rounded(cell.low),
-                high=_rounded(cell.high),
-                games=cell.games,
-            )
-            for cell in head_to_head(pairs)
-        ],
+        head_to_head=head_to_head(pairs),
         meetings=_meetings(played),
         unearned=fitted.dropped,
     )
@@ -172,17 +161,17 @@ def _row(
     strength = next((row for row in fitted.strengths if row.label == score.label), None)
     return DuelRow(
         label=score.label,
-        score=round(score.score, _DECIMALS),
-        low=_rounded(score.low),
-        high=_rounded(score.high),
-        obs=round(score.obs, _DECIMALS),
-        raw=_rounded(score.raw),
-        rating=round(glicko.rating, _DECIMALS),
-        deviation=round(glicko.deviation, _DECIMALS),
-        spread=round(glicko.spread, _DECIMALS),
-        strength=strength and round(strength.rating, _DECIMALS),
-        strength_low=strength and _rounded(strength.low),
-        strength_high=strength and _rounded(strength.high),
+        score=score.score,
+        low=score.low,
+        high=score.high,
+        obs=score.obs,
+        raw=score.raw,
+        rating=glicko.rating,
+        deviation=glicko.deviation,
+        spread=glicko.spread,
+        strength=strength and strength.rating,
+        strength_low=strength and strength.low,
+        strength_high=strength and strength.high,
         games=score.of.games,
         blocks=score.of.blocks,
         dead_pairs=score.of.dead_pairs,
@@ -191,25 +180,6 @@ def _row(
         figures=dict(figures),
         privileged=privileged,
     )
-
-
-def _rounded(number: float | None) -> float | None:
-    """A number to six decimals; None stays None."""
-    return None if number is None else round(number, _DECIMALS)
-
-
-def _figures(rules: RatingRules, played: Sequence[_Played]) -> dict[str, dict[str, float | None]]:
-    """By label, means over its games."""
-    fields = seat_fields(rules)
-    names = (*rules.seat_figures, *rules.market_figures)
-    values: dict[str, dict[str, list[float]]] = defaultdict(lambda: {name: [] for name in names})
-    for game, _ in played:
-        for seat in game.seats:
-            own = [seat.numbers[fields.index(name)] for name in rules.seat_figures]
-            for name, number in zip(names, (*own, *game.figures), strict=True):
-                if number is not None:
-                    values[seat.label][name].append(number)
-    return {label: {name: mean(numbers) for name, numbers in known.items()} for label, known in values.items()}
 
 
 def _meetings(played: Sequence[_Played]) -> list[Meeting]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradefair.contract import Chance
+from tradefair.evaluation.ratings.rating import Cell
 from tradefair.evaluation.ratings.shuffles import Floats, bounds, resampled_parts
 
 RESAMPLES = 2_000
@@ -87,20 +88,6 @@ class Shares(NamedTuple):
     def exploratory(self) -> bool:
         """Whether there are too few blocks to conclude anything."""
         return self.blocks < LEAST_BLOCKS
-
-
-class HeadToHead(NamedTuple):
-    """Mean difference of shares, row minus column, over the pair's games; mirrored, the sign turns.
-
-    `low` and `high` bound it at 95 %, null for a single block.
-    """
-
-    row: str
-    column: str
-    mean: float
-    low: float | None
-    high: float | None
-    games: int
 
 
 def fraction(profit: float, other: float) -> float | None:
@@ -219,12 +206,12 @@ def _shares(label: str, pairs: Sequence[PairSums]) -> Shares:
     return Shares(label, obs, raw, bool(potential[0] > 0), blocks, opponents, dead)
 
 
-def head_to_head(pairs: Iterable[PairSums]) -> list[HeadToHead]:
+def head_to_head(pairs: Iterable[PairSums]) -> list[Cell]:
     """One cell per pair that met in a game with something to gain; bounds by the same bootstrap.
 
     Cells come in the order of `pairs`; the row is the first of the pair's labels.
     """
-    found: list[HeadToHead] = []
+    found: list[Cell] = []
     for pair in pairs:
         # Nothing to gain in any game: the cell stays empty.
         if not pair.counted[0]:
@@ -232,7 +219,8 @@ def head_to_head(pairs: Iterable[PairSums]) -> list[HeadToHead]:
         # A resample may miss every game with a potential; it says nothing.
         means = pair.gaps / np.where(pair.counted > 0, pair.counted, np.nan)
         low, high = _bounds(means, len(pair.blocks))
-        found.append(HeadToHead(*pair.labels, float(means[0]), low, high, sum(pair.seats)))
+        row, column = pair.labels
+        found.append(Cell(row=row, column=column, mean=float(means[0]), low=low, high=high, games=sum(pair.seats)))
     return found
 
 

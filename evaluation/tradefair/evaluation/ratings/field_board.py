@@ -20,7 +20,6 @@ from tradefair.evaluation.read.arithmetic import mean
 
 # So many shuffled orders: enough for medians that hold still.
 PASSES = 200
-_DECIMALS = 6
 
 
 def field_board(
@@ -33,16 +32,10 @@ def field_board(
 ) -> FieldBoard:
     """Rate usable games of one group by `score`, or by the first of the rules' scores that any of them knows."""
     by = score or first_known(rules, games)
-    ranked: list[Mapping[str, float]] = []
-    counted: list[GameResult] = []
-    for game in games:
-        # Where one label is known, a game ranks nothing and still enters its mean score.
-        scored = by_label(game, seat_fields(rules).index(by))
-        if scored:
-            ranked.append(scored)
-            counted.append(game)
-        else:
-            left_out.add(f"{heading_of(head.market, by)} is not known", game.path)
+    place = seat_fields(rules).index(by)
+    # Where one label is known, a game ranks nothing and still enters its mean score.
+    counted = known_games(games, place, heading_of(head.market, by), left_out)
+    ranked = [by_label(game, place) for game in counted]
     figures = figures_by_label(rules, counted)
     blocks = [block_of(game) for game in counted]
     means = means_of(ranked, blocks, chance)
@@ -51,10 +44,10 @@ def field_board(
     rows = [
         FieldRow(
             label=rating.label,
-            rating=round(rating.mean, _DECIMALS),
-            deviation=round(rating.deviation, _DECIMALS),
-            low=None if rating.low is None else round(rating.low, _DECIMALS),
-            high=None if rating.high is None else round(rating.high, _DECIMALS),
+            rating=rating.mean,
+            deviation=rating.deviation,
+            low=rating.low,
+            high=rating.high,
             episodes=rating.episodes,
             score=means[rating.label].value,
             score_low=means[rating.label].low,
@@ -83,6 +76,17 @@ def first_known(rules: RatingRules, games: Sequence[GameResult]) -> str:
         if any(seat.numbers[place] is not None for game in games for seat in game.seats):
             return name
     return rules.scores[0]
+
+
+def known_games(games: Sequence[GameResult], place: int, score: str, left_out: Reasons) -> list[GameResult]:
+    """Games in which some seat has number `place`, which is called `score`; the others go into `left_out`."""
+    known: list[GameResult] = []
+    for game in games:
+        if by_label(game, place):
+            known.append(game)
+        else:
+            left_out.add(f"{score} is not known", game.path)
+    return known
 
 
 def by_label(game: GameResult, place: int) -> dict[str, float]:
@@ -150,9 +154,9 @@ def means_of(ranked: Sequence[Mapping[str, float]], blocks: Sequence[int | str],
     for label, place in labels.items():
         several = int((table[:, 1, place] > 0).sum())
         # One block resampled is always itself: an interval without width would look like certainty.
-        ends = np.round(bounds(means[1:, place], several), _DECIMALS).tolist() if several > 1 else (None, None)
+        ends = bounds(means[1:, place], several).tolist() if several > 1 else (None, None)
         # Row 0 is the games as they were played.
-        found[label] = Mean(round(float(means[0, place]), _DECIMALS), *ends)
+        found[label] = Mean(float(means[0, place]), *ends)
     return found
 
 

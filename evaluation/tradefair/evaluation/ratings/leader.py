@@ -83,15 +83,9 @@ def lead_sentence(
 ) -> str:
     """Who leads `where`, by what and before whom; or that nobody does, and who is on top."""
     found, ranked = leader(rows, higher=higher, met=met), sorted(rows, key=lambda row: -row.value * (2 * higher - 1))
-    few = sum(row.games < 2 for row in ranked)
     if not met:
-        games = sorted({ranked[0].games, *(row.games for row in ranked)})
-        each = count(games[0], "game") if len(games) == 1 else f"{games[0]} to {count(games[-1], 'game')}"
-        each += " each" if len(ranked) > 1 else ""
-        end = "one game each, no order can be told" if few == len(ranked) else "labels that never met have no rating"
-        labels = f"{count(len(ranked), 'label')}, {each}"
-        return f"Nobody met in {where} ({labels}): by {by} {_listed(ranked, shown)}; {end}."
-    first = ranked[0]
+        return f"Nobody met in {where} {_unmet(ranked, f'by {by} {_listed(ranked, shown)}')}."
+    first, few = ranked[0], sum(row.games < 2 for row in ranked)
     if len(ranked) == 1:
         return f"{_said([first], shown)} was rated alone in {where}, by {by}; {count(first.games, 'game')}."
     if found.label is not None:
@@ -103,6 +97,15 @@ def lead_sentence(
     several = [row for row in ranked if row.label in found.open and row.games > 1]
     end = [*["overlap"] * (len(several) > 1), *[f"beside {count(few, 'label')} with too few games"] * (few > 0)]
     return f"First place is open in {where} by {by}: {_listed(several, shown)} {', '.join(end)}."
+
+
+def _unmet(rows: Sequence[Placed], said: str) -> str:
+    """How many labels never met, with how many games, around what is said of them; and why none leads."""
+    few, most = min(row.games for row in rows), max(row.games for row in rows)
+    each = count(few, "game") if few == most else f"{few} to {count(most, 'game')}"
+    each += " each" if len(rows) > 1 else ""
+    end = "one game each, no order can be told" if most < 2 else "labels that never met have no rating"
+    return f"({count(len(rows), 'label')}, {each}): {said}; {end}"
 
 
 def _listed(rows: Sequence[Placed], shown: Callable[[float], str]) -> str:

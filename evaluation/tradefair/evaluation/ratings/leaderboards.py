@@ -6,7 +6,7 @@ give the same numbers.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
@@ -16,7 +16,7 @@ from tradefair.contract import Chance, ScenarioError
 from tradefair.contract.chain import digest
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.outcome import PlayedSeat, RatingRules
-from tradefair.evaluation.progress import Progress
+from tradefair.evaluation.progress import Progress, watched
 from tradefair.evaluation.prove.proving import ONCE_MORE, proof_said
 from tradefair.evaluation.ratings.composite import COMPOSITE, Weight, asked_weight
 from tradefair.evaluation.ratings.duel_board import duel_board
@@ -54,17 +54,13 @@ def leaderboards(
     names = _shape_names(groups)
     boards: list[Board] = []
     # Sorted, so that boards come in the same order wherever the files lie.
-    for done, (group, games) in enumerate(sorted(groups.items())):
-        if progress is not None:
-            progress(done, len(groups), group.scenario)
+    for group, games in watched(sorted(groups.items()), progress, lambda item: item[0].scenario):
         for board in _boards(group, games, names[group], seed, score):
             # A leaderboard that ranks no label says only what was left out.
             if board.rows:
                 boards.append(board)
             else:
                 outside.add_all(board.left_out)
-    if progress is not None:
-        progress(len(groups), len(groups), "")
     return Leaderboards(
         seed=seed,
         traces=len(results.games) + len(results.unread),
@@ -202,8 +198,7 @@ def _shape_names(groups: Iterable[BoardHead]) -> Mapping[BoardHead, str]:
         parameters = {group: _flat(orjson.loads(group.shape)) for group in sisters}
         names = sorted({name for known in parameters.values() for name in known})
         # A parameter with one value in all groups tells none of them apart.
-        values = {name: Counter(known.get(name) for known in parameters.values()) for name in names}
-        differing = [name for name in names if len(values[name]) > 1]
+        differing = [name for name in names if len({known.get(name) for known in parameters.values()}) > 1]
         versions = len({group.rules_version for group in sisters}) > 1
         for group, known in parameters.items():
             parts = [f"{name} {known.get(name, '–')}" for name in differing]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from tradefair.evaluation.charts.chart import Chart
 from tradefair.evaluation.record import Record
@@ -15,6 +15,9 @@ _EXAMPLES = 5
 _MAX_REASONS = 50
 # Labels that a caution names.
 _MOST_NAMED = 5
+
+# What resamples and other libraries leave behind the sixth decimal is no result.
+Rounded: TypeAlias = Annotated[float, AfterValidator(lambda number: round(number, 6))]
 
 
 class BoardHead(NamedTuple):
@@ -87,14 +90,14 @@ class FieldRow(Record):
     """
 
     label: str
-    rating: float
-    deviation: float
-    low: float | None
-    high: float | None
+    rating: Rounded
+    deviation: Rounded
+    low: Rounded | None
+    high: Rounded | None
     episodes: int
-    score: float
-    score_low: float | None
-    score_high: float | None
+    score: Rounded
+    score_low: Rounded | None
+    score_high: Rounded | None
     figures: dict[str, float | None]
     privileged: bool
 
@@ -111,17 +114,17 @@ class DuelRow(Record):
     """
 
     label: str
-    score: float
-    low: float | None
-    high: float | None
-    obs: float
-    raw: float | None
-    rating: float
-    deviation: float
-    spread: float
-    strength: float | None
-    strength_low: float | None
-    strength_high: float | None
+    score: Rounded
+    low: Rounded | None
+    high: Rounded | None
+    obs: Rounded
+    raw: Rounded | None
+    rating: Rounded
+    deviation: Rounded
+    spread: Rounded
+    strength: Rounded | None
+    strength_low: Rounded | None
+    strength_high: Rounded | None
     games: int
     blocks: int
     dead_pairs: int
@@ -136,9 +139,9 @@ class Cell(Record):
 
     row: str
     column: str
-    mean: float
-    low: float | None
-    high: float | None
+    mean: Rounded
+    low: Rounded | None
+    high: Rounded | None
     games: int
 
 
@@ -214,12 +217,12 @@ class SoloRow(Record):
     label: str
     framework: str
     model: str
-    score: float
-    low: float | None
-    high: float | None
-    headline: float | None
-    headline_low: float | None
-    headline_high: float | None
+    score: Rounded
+    low: Rounded | None
+    high: Rounded | None
+    headline: Rounded | None
+    headline_low: Rounded | None
+    headline_high: Rounded | None
     headline_seeds: int
     seeds: int
     episodes: int

@@ -22,8 +22,8 @@ from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.hands import handovers
 from tradefair.evaluation.judge.evaluate import evaluate
 from tradefair.evaluation.origins import is_foreign
-from tradefair.evaluation.outcome import Outcome, RatingRules, SeatOutcome
-from tradefair.evaluation.progress import Progress
+from tradefair.evaluation.outcome import Outcome, RatingRules
+from tradefair.evaluation.progress import Progress, watched
 from tradefair.evaluation.prove.proving import game_of, proof_asked, refusal_of
 from tradefair.evaluation.reading import imported, shown_seating
 from tradefair.tracestore import Trace, find_traces, is_reference, open_trace, sound_head
@@ -149,24 +149,17 @@ def read_files(
 ) -> Iterator[GameResult | Unread]:
     """One result per file, in their order; `workers`, `series` and `proven` as for `read_results`."""
     count = workers or (os.cpu_count() or 1 if len(files) >= _MANY else 1)
-    for done, (path, found) in enumerate(zip(files, _read_all(files, count, series, proven), strict=True)):
-        if progress is not None:
-            progress(done, len(files), path.name)
+    read = _read_all(files, count, series, proven)
+    for _, found in zip(watched(files, progress, lambda path: path.name), read, strict=True):
         # Results of other processes arrive as copies: each would hold its own text of every label.
         yield found if isinstance(found, Unread) else _shared(found)
-    if progress is not None:
-        progress(len(files), len(files), "")
 
 
 def gathered(found: Iterable[GameResult | Unread]) -> Results:
     """Single results as leaderboards take them."""
-    results = Results([], [])
-    for result in found:
-        if isinstance(result, Unread):
-            results.unread.append(result)
-        else:
-            results.games.append(result)
-    return results
+    every = list(found)
+    unread = [result for result in every if isinstance(result, Unread)]
+    return Results([result for result in every if not isinstance(result, Unread)], unread)
 
 
 def read_result(path: Path, *, series: bool = False, proven: bool = False) -> GameResult | Unread:
@@ -227,10 +220,9 @@ def _result(path: Path, trace: Trace, series: bool) -> GameResult:
         raise TraceError(f"{path.name}: the manifest's seal does not fit its about; run tradefair verify")
     _, head = sound_head(trace)
     rules = rules_of(core.market)
-    outcome = evaluate(trace) if rules else None
     scenario = core.scenario
     varies = rules.varies if rules else frozenset[str]()
-    return GameResult(
+    game = GameResult(
         path=str(path),
         market=core.market,
         scenario=str(scenario.get("id", ""))[:_MAX_LABEL],
@@ -240,11 +232,20 @@ def _result(path: Path, trace: Trace, series: bool) -> GameResult:
         seed=core.seed,
         head=head.hex(),
         foreign=imported(seating),
-        seats=_seats(rules, outcome, seating, rules.series if series else ()) if rules and outcome else (),
-        figures=_numbers(outcome.market_outcome, rules.market_figures) if rules and outcome else (),
-        potential=_number(getattr(outcome.market_outcome, rules.potential, None)) if rules and outcome else None,
-        unusable=_unusable(core.market, outcome, seating) or ("a seat changed hands" if handovers(trace) else ""),
+        seats=(),
+        figures=(),
+        potential=None,
+        unusable=f"{core.market} has no ratings: its evaluator does not say what they would rank",
         game=game_of(trace),
+    )
+    if rules is None:
+        return game
+    outcome = evaluate(trace)
+    return game._replace(
+        seats=_seats(rules, outcome, seating, rules.series if series else ()),
+        figures=_numbers(outcome.market_outcome, rules.market_figures),
+        potential=_number(getattr(outcome.market_outcome, rules.potential, None)),
+        unusable=_unusable(core.market, outcome, seating) or ("a seat changed hands" if handovers(trace) else ""),
     )
 
 
@@ -257,7 +258,7 @@ def _seats(
         SeatResult(
             seat,
             result.role,
-            _label(result),
+            (result.label or "")[:_MAX_LABEL],
             seat in seating.privileged,
             _numbers(result, fields),
             tuple(tuple(_entry(value) for value in getattr(result, name)) for name in series),
@@ -277,15 +278,8 @@ def _made_of(seating: Seating, seat: SeatId) -> tuple[str, str, str]:
     return "", (agent.framework if agent else "")[:_MAX_LABEL], ((agent and agent.model) or "")[:_MAX_LABEL]
 
 
-def _label(result: SeatOutcome) -> str:
-    """The label of a seat, cut to 120 characters; "" where none is known."""
-    return (result.label or "")[:_MAX_LABEL]
-
-
-def _unusable(market: str, outcome: Outcome[Any, Any] | None, seating: Seating) -> str:
+def _unusable(market: str, outcome: Outcome[Any, Any], seating: Seating) -> str:
     """Why an episode says nothing about its labels; what an agent did badly is no reason."""
-    if outcome is None:
-        return f"{market} has no ratings: its evaluator does not say what they would rank"
     if not seating.bound:
         return "trace schema 1: its chain does not say who played"
     end = outcome.end_reason

@@ -14,15 +14,11 @@ from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.headline import Block, Headline, HeadlineFigure, headline_of
 from tradefair.evaluation.modes.base_rates import scenario_key
 from tradefair.evaluation.outcome import RatingRules
-from tradefair.evaluation.ratings.duels import RESAMPLES
-from tradefair.evaluation.ratings.field_board import by_label, figures_by_label, first_known, means_of
+from tradefair.evaluation.ratings.duels import LEAST_BLOCKS, RESAMPLES
+from tradefair.evaluation.ratings.field_board import by_label, figures_by_label, first_known, known_games, means_of
 from tradefair.evaluation.ratings.rating import BestFramework, BoardHead, Reasons, SoloBoard, SoloRow, too_few
 from tradefair.evaluation.ratings.results import GameResult, SeatResult, seat_fields
 from tradefair.evaluation.read.arithmetic import closeness
-
-# A mean of fewer seeds is mostly their luck.
-_LEAST_SEEDS = 8
-_DECIMALS = 6
 
 _Scores = Mapping[str, Mapping[int, float]]
 """Mean score by label and seed."""
@@ -43,7 +39,7 @@ def solo_board(
     """
     by = score or first_known(rules, games)
     place = seat_fields(rules).index(by)
-    counted = _with_closeness(rules, _counted(games, by, place, left_out), evaluator_of(head.market).closeness)
+    counted = _with_closeness(rules, known_games(games, place, by, left_out), evaluator_of(head.market).closeness)
     scores = _scores(counted, place)
     alone = rules.kind == "solo"
     headline = _headline(head.market, by, scenario) if alone else None
@@ -62,17 +58,6 @@ def solo_board(
         best=_best(rules, rows) if alone else [],
         met=alone,
     )
-
-
-def _counted(games: Sequence[GameResult], by: str, place: int, left_out: Reasons) -> list[GameResult]:
-    """Games with a known score; the others go into `left_out`."""
-    counted: list[GameResult] = []
-    for game in games:
-        if by_label(game, place):
-            counted.append(game)
-        else:
-            left_out.add(f"{by} is not known", game.path)
-    return counted
 
 
 def _with_closeness(rules: RatingRules, games: list[GameResult], scaled: Mapping[str, str]) -> list[GameResult]:
@@ -124,9 +109,9 @@ def _rows(
                 score=mean.value,
                 low=mean.low,
                 high=mean.high,
-                headline=_rounded(figure.value) if figure else None,
-                headline_low=_rounded(figure.low) if figure else None,
-                headline_high=_rounded(figure.high) if figure else None,
+                headline=figure and figure.value,
+                headline_low=figure and figure.low,
+                headline_high=figure and figure.high,
                 headline_seeds=figure.seeds if figure else 0,
                 seeds=len(scores[label]),
                 episodes=len(own),
@@ -141,10 +126,6 @@ def _only(names: Iterable[str]) -> str:
     """The one name that all have; "" where they differ."""
     found = set(names)
     return found.pop() if len(found) == 1 else ""
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, _DECIMALS)
 
 
 # --- the headline ---------------------------------------------------------------------------------------------------
@@ -224,8 +205,8 @@ def _method(by: str, headline: Headline | None) -> list[str]:
 
 
 def _cautions(rows: Sequence[SoloRow], scores: _Scores, headline: Headline | None) -> list[str]:
-    few = [row.label for row in rows if row.seeds < _LEAST_SEEDS]
-    found = [too_few(few, len(rows), f"{_LEAST_SEEDS} seeds")] if few else []
+    few = [row.label for row in rows if row.seeds < LEAST_BLOCKS]
+    found = [too_few(few, len(rows), f"{LEAST_BLOCKS} seeds")] if few else []
     if len({frozenset(known) for known in scores.values()}) > 1:
         found.append("labels were played on different seeds: their means differ by luck too")
     if headline and any(row.headline_seeds < row.seeds for row in rows):

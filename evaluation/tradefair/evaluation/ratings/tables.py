@@ -83,7 +83,7 @@ def _means(board: SoloBoard) -> Table:
     rows: list[tuple[str, ...]] = []
     for row in board.rows:
         headline = (_short(row.headline), _interval(row.headline_low, row.headline_high)) if known else ()
-        mean = number_text(round(row.score, 2)), _interval(row.low, row.high, ".2f")
+        mean = _hundredths(row.score), _interval(row.low, row.high, ".2f")
         rows.append((_label(row.label, row.privileged), *mean, *headline, str(row.seeds), str(row.episodes)))
     return Table(f"Mean {score}{', and headline' * known}", columns, rows)
 
@@ -96,19 +96,8 @@ def _best(board: SoloBoard) -> Table:
     rows: list[tuple[str, ...]] = []
     for best in board.best:
         row = by_label[best.label]
-        figures = (
-            number_text(None if (value := row.figures[name]) is None else round(value, 2)) for name in board.picked_by
-        )
-        rows.append(
-            (
-                best.model,
-                row.framework,
-                str(best.frameworks),
-                *figures,
-                number_text(round(row.score, 2)),
-                _short(row.headline),
-            )
-        )
+        shown = map(_hundredths, (*(row.figures[name] for name in board.picked_by), row.score))
+        rows.append((best.model, row.framework, str(best.frameworks), *shown, _short(row.headline)))
     return Table(f"Best framework per model, by {', then '.join(titles)}", columns, rows)
 
 
@@ -186,6 +175,11 @@ def _label(label: str, privileged: bool) -> str:
 def _interval(low: float | None, high: float | None, form: str = ".3f") -> str:
     """An interval as "low to high"; a dash where there is none."""
     return "–" if low is None or high is None else f"{_even(low):{form}} to {_even(high):{form}}"
+
+
+def _hundredths(number: float | None) -> str:
+    """A number to two decimals, whole ones without any; a dash where there is none."""
+    return number_text(None if number is None else round(number, 2))
 
 
 def _short(number: float | None) -> str:

@@ -100,15 +100,20 @@ def rate_episodes(
     for place, label in enumerate(labels):
         several = len({block for game, block in games if label in game})
         middle, deviation = float(np.median(mean[:, place])), float(np.median(deviations[:, place]))
-        low = high = None
-        if several > 1:
-            # Resamples of games that all agree are all alike: the belief knows how few they are.
-            reach = _REACH * deviation * (1.0 if several < LEAST_BLOCKS else 0.5)
-            ends: list[float] = bounds(drawn[:, place], several).tolist()
-            low, high = min(ends[0], middle - reach), max(ends[1], middle + reach)
+        low, high = _ends(drawn[:, place], several, middle, deviation)
         episodes_of = sum(label in episode for episode in episodes)
         found.append(SkillRating(label, middle, deviation, low, high, episodes_of))
     return sorted(found, key=lambda rating: (-rating.mean, rating.label))
+
+
+def _ends(drawn: Floats, blocks: int, middle: float, deviation: float) -> tuple[float | None, float | None]:
+    """Both ends of an interval, over resamples of so many blocks."""
+    if blocks < 2:
+        return None, None
+    # Resamples of games that all agree are all alike: the belief knows how few they are.
+    reach = _REACH * deviation * (1.0 if blocks < LEAST_BLOCKS else 0.5)
+    low, high = bounds(drawn, blocks).tolist()
+    return min(low, middle - reach), max(high, middle + reach)
 
 
 def _redrawn(chance: Chance, blocks: Sequence[int | str], draws: int) -> NDArray[np.int64]:

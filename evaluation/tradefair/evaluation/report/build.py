@@ -23,6 +23,7 @@ from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.evaluation.origins import is_foreign
 from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.phrases import phrases_for
+from tradefair.evaluation.progress import Progress, watched
 from tradefair.evaluation.prove.verify import Check, verify
 from tradefair.evaluation.read.accounts import account
 from tradefair.evaluation.read.whole_files import write_whole
@@ -100,7 +101,6 @@ class Report(NamedTuple):
         }
 
 
-Progress = Callable[[int, int, str], None]
 Ledgers = Callable[[Path, Evaluation], Evaluation]
 """Adds the ledgers of the seats under test to the evaluation of a file: `with_ledgers` of the runner, which plays."""
 
@@ -126,17 +126,12 @@ def build_report(
     if compare and len(paths) != 2:
         raise ValueError(f"a comparison needs exactly two traces, not {len(paths)}")
     episodes: list[EpisodePage] = []
-    for done, path in enumerate(paths):
-        if progress is not None:
-            progress(done, len(paths), shown_name(Path(path)))
+    for path in watched(paths, progress, lambda path: shown_name(Path(path))):
         # Many runs share what a few may take: a browser reads the page as a whole.
         budget = min(BUDGET, _FULL * BUDGET // len(paths))
         episodes.append(
             episode_page(path, check=check, populations=populations, asked=asked, budget=budget, ledgers=ledgers)
         )
-    if progress is not None:
-        # The last call says that all are done, as in `watched` of `progress.py`.
-        progress(len(paths), len(paths), "")
     # A comparison is about its pair: a leaderboard of two episodes would add nothing to it.
     foreign = all(episode.foreign for episode in episodes)
     boards = rated_boards(paths) if len(paths) > 1 and not compare and not foreign else Boards([], "")

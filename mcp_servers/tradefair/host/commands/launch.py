@@ -6,7 +6,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,12 +28,12 @@ from tradefair.host.doors.places import Bounds, allow_many_files
 from tradefair.host.doors.registry import HOST_FILE, HostFile, check_fresh, load_host_file, sole_host
 from tradefair.host.doors.status import seed_words
 from tradefair.host.episode.episode import Episode
-from tradefair.host.episode.log import FILES, LogStore
+from tradefair.host.episode.log import LogStore
 from tradefair.host.episode.orders import Order, check_labelled, checked, parse_labels
 from tradefair.host.episode.setup import make_folder, new_episode, reopen_episode
 from tradefair.host.episode.stores import logs_at
 from tradefair.host.sandbox.running import Sandbox
-from tradefair.host.seats.plans import SeatPlan, new_seed, plan_seats
+from tradefair.host.seats.plans import new_seed, plan_seats
 from tradefair.host.server.bounds import MAX_EPISODES
 from tradefair.host.server.seat_auth import (
     OBSERVER_SCOPE,
@@ -230,8 +229,8 @@ async def _fresh_host(
     host.check_room(hosting.episodes)
     for index in range(hosting.episodes):
         # Consecutive seeds, so that one number names them all.
-        seed = None if options.seed is None else options.seed + index
-        made = await _new(kind, scenario, replace(options, seed=seed), plan, folder, sandbox, logs, labels)
+        seed = new_seed() if options.seed is None else options.seed + index
+        made = await new_episode(kind, scenario, seed, plan, folder, labels=labels, sandbox=sandbox, logs=logs)
         host.add(made, save=False)
     # One write for all tokens.
     with host.saved_once():
@@ -326,20 +325,6 @@ def _calls_so_far(place: str | Path) -> Counter[SeatId]:
         return Counter(
             event["seat"] for event in trace.decoded() if event["event"] == "tool_called" and event["parent"] is None
         )
-
-
-async def _new(
-    kind: MarketType,
-    scenario: Scenario,
-    options: EpisodeFlags,
-    plan: SeatPlan,
-    folder: Path,
-    sandbox: Sandbox,
-    logs: LogStore = FILES,
-    labels: Mapping[SeatId, str] | None = None,
-) -> Episode:
-    seed = new_seed() if options.seed is None else options.seed
-    return await new_episode(kind, scenario, seed, plan, folder, labels=labels, sandbox=sandbox, logs=logs)
 
 
 def _named(kind: MarketType, scenario: Scenario, text: str) -> list[SeatId] | None:

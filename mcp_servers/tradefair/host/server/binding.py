@@ -45,6 +45,7 @@ R = TypeVar("R")
 _MAX_SIDE_CHARS = 100  # of each text that a client says about itself
 _FAULTS = ("internal_error", "storage_unavailable")
 # What a seat is offered does not change within an episode. Private: another seat's client must not reuse the list.
+_LISTS = ("tools/list", "prompts/list", "resources/list", "resources/templates/list")
 _LISTS_FRESH_FOR = CacheHint(ttl_ms=600_000, scope="private")
 
 _log = logging.getLogger("tradefair.host")
@@ -81,12 +82,7 @@ def _server(episode: Playable, seat: SeatId, desk: _Desk, opening: Opening) -> S
         version=opening.version,
         title=opening.title,
         instructions=opening.instructions,
-        cache_hints={
-            "tools/list": _LISTS_FRESH_FOR,
-            "prompts/list": _LISTS_FRESH_FOR,
-            "resources/list": _LISTS_FRESH_FOR,
-            "resources/templates/list": _LISTS_FRESH_FOR,
-        },
+        cache_hints=dict.fromkeys(_LISTS, _LISTS_FRESH_FOR),
         lifespan=lambda _: open_feed(episode, seat, desk.changing),
         get_tool_input_schema=desk.input_schema,
         on_list_tools=desk.list_tools,

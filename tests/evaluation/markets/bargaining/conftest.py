@@ -13,8 +13,8 @@ from tests.sample import sample_logs
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.kernel.core import Core
+from tradefair.evaluation.foreign.importers import run_importer
 from tradefair.evaluation.judge.evaluate import evaluate_file
-from tradefair.evaluation.markets.bargaining.pact_log import import_games
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 
 LIMITS = {"B1": (90, 20), "S1": (80, 10)}
@@ -116,5 +116,5 @@ def play_turns(tmp_path: Path) -> PlayTurns:
 @pytest.fixture(scope="session")
 def pact_games(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Traces of the public games."""
-    report = import_games(sample_logs("pact"), tmp_path_factory.mktemp("pact"))
+    report = run_importer("pact-log", sample_logs("pact"), tmp_path_factory.mktemp("pact"))
     return [Path(game.trace) for game in report.games if game.trace is not None]

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.evaluation.playing import played_by
+from tests.evaluation.tampering import PAYOFF, SEED, Change, Rows, row_of, setter, tampered, traded_quote, without
 from tests.sample import check_traces, sample_logs
 
 from tradefair.cli import run
+from tradefair.evaluation.foreign.importers import run_importer
 from tradefair.evaluation.foreign.importers.report import GameReport, ImportReport
 from tradefair.evaluation.judge.evaluate import Evaluation, charts_of, evaluate_file
 from tradefair.evaluation.markets.bargaining.evaluator import EVALUATOR
-from tradefair.evaluation.markets.bargaining.pact_log import import_game, import_games
+from tradefair.evaluation.markets.bargaining.pact_log import import_game
 from tradefair.evaluation.prove.verify import verify_file
 from tradefair.tracestore import open_trace
 from tradefair.trading.statements import read_statements
@@ -179,7 +180,7 @@ def test_the_pictures_show_quotes_profits_and_gains(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def imported(tmp_path_factory: pytest.TempPathFactory) -> ImportReport:
-    return import_games(sample_logs("pact"), tmp_path_factory.mktemp("pact"))
+    return run_importer("pact-log", sample_logs("pact"), tmp_path_factory.mktemp("pact"))
 
 
 @pytest.mark.many
@@ -210,7 +211,7 @@ def test_real_talk_is_read_within_the_stated_limits() -> None:
     """Every own_limit that hits the limit is a true disclosure; at most a fifth of the numbers stay unknown."""
     kinds: Counter[str] = Counter()
     for log in sample_logs("pact"):
-        rows: list[dict[str, Any]] = [json.loads(line) for line in log.read_text().splitlines()]
+        rows: Rows = [json.loads(line) for line in log.read_text().splitlines()]
         agents, rounds = rows[0]["data"]["agents"], rows[0]["data"]["num_rounds"]
         for row in rows:
             if row["type"] == "conversation":
@@ -221,90 +222,43 @@ def test_real_talk_is_read_within_the_stated_limits() -> None:
     assert kinds["own_quote"] > 700
 
 
-def _tampered(log: Path, out: Path, change: Callable[[list[dict[str, Any]]], None]) -> Path:
-    rows = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
-    change(rows)
-    copy = out / log.name
-    copy.write_text("\n".join(json.dumps(row) for row in rows) + "\n")
-    return copy
-
-
-def _first(rows: list[dict[str, Any]], kind: str) -> dict[str, Any]:
-    return next(row for row in rows if row["type"] == kind)
-
-
-def _other_limit(rows: list[dict[str, Any]]) -> None:
-    rows[0]["data"]["agents"]["B1"]["valuation"] += 1
-
-
-def _other_quote(rows: list[dict[str, Any]]) -> None:
-    traded = _first(rows, "trade")["round"]
-    next(row for row in rows if row["type"] == "bid_ask" and row["round"] == traded)["price"] += 1
-
-
-def _other_seed(rows: list[dict[str, Any]]) -> None:
-    rows[0]["data"]["random_seed_value"] += 1
-
-
-def _other_payoff(rows: list[dict[str, Any]]) -> None:
-    rows[-1]["data"]["final_payoff_map"]["B1"] += 1
-
-
-def _huge_price(rows: list[dict[str, Any]]) -> None:
-    _first(rows, "bid_ask")["price"] = 10**6
-
-
-@pytest.mark.parametrize("change", [_other_limit, _other_quote, _other_seed, _other_payoff, _huge_price])
-def test_a_changed_fact_is_a_finding_with_its_line(
-    tmp_path: Path, change: Callable[[list[dict[str, Any]]], None]
-) -> None:
-    report = import_game(_tampered(sample_logs("pact")[0], tmp_path, change), tmp_path / "out")
+@pytest.mark.parametrize(
+    "change",
+    [
+        setter("init", "data.agents.B1.valuation", lambda value: value + 1),
+        traded_quote,
+        SEED,
+        PAYOFF,
+        setter("bid_ask", "price", lambda _: 10**6),
+    ],
+)
+def test_a_changed_fact_is_a_finding_with_its_line(tmp_path: Path, change: Change) -> None:
+    report = import_game(tampered(sample_logs("pact")[0], tmp_path, change), tmp_path / "out")
     assert not report.sound
     assert all(finding.file == sample_logs("pact")[0].name and finding.line >= 1 for finding in report.findings)
 
 
-def _no_shares(rows: list[dict[str, Any]]) -> None:
-    del rows[-1]["data"]["seat_surplus_share_map"]
+_SHARES = "data.seat_surplus_share_map"
+_SHARE = setter("final", f"{_SHARES}.B1", lambda _: 7.75)
+_POTENTIAL = setter("final", "data.seat_max_potential_surplus_map.B1", lambda most: most + 1)
 
 
-def _one_share(rows: list[dict[str, Any]]) -> None:
-    del rows[-1]["data"]["seat_surplus_share_map"]["B1"]
-
-
-@pytest.mark.parametrize(
-    ("change", "field", "says"),
-    [
-        (_no_shares, "data.seat_surplus_share_map", "Field required"),
-        (_one_share, "data.seat_surplus_share_map.B1", "seat B1 is missing"),
-    ],
-)
-def test_a_share_that_is_missing_is_a_finding_with_file_line_and_field(
-    tmp_path: Path, change: Callable[[list[dict[str, Any]]], None], field: str, says: str
-) -> None:
-    finding = import_game(_tampered(sample_logs("pact")[0], tmp_path, change), tmp_path / "out").findings[0]
+@pytest.mark.parametrize(("field", "says"), [(_SHARES, "Field required"), (f"{_SHARES}.B1", "seat B1 is missing")])
+def test_a_share_that_is_missing_is_a_finding_with_file_line_and_field(tmp_path: Path, field: str, says: str) -> None:
+    finding = import_game(
+        tampered(sample_logs("pact")[0], tmp_path, without("final", field)), tmp_path / "out"
+    ).findings[0]
     lines = sample_logs("pact")[0].read_text().splitlines()
     assert (finding.file, finding.line, finding.field) == (sample_logs("pact")[0].name, len(lines), field)
     assert says in finding.message
 
 
-def _share(rows: list[dict[str, Any]]) -> None:
-    rows[-1]["data"]["seat_surplus_share_map"]["B1"] = 7.75
-
-
-def _potential(rows: list[dict[str, Any]]) -> None:
-    rows[-1]["data"]["seat_max_potential_surplus_map"]["B1"] += 1
-
-
-def _maker(rows: list[dict[str, Any]]) -> None:
-    trade = _first(rows, "trade")
+def _maker(rows: Rows) -> None:
+    trade = row_of(rows, "trade")
     trade["maker_id"] = "S1" if trade["maker_id"] == "B1" else "B1"
 
 
-def _no_scores(rows: list[dict[str, Any]]) -> None:
-    del rows[-1]["data"]["seat_csa_map"]
-
-
-def _unknown(rows: list[dict[str, Any]]) -> None:
+def _unknown(rows: Rows) -> None:
     for row in rows:
         row["mood"] = {"calm": [1]}
     rows[-1]["data"]["mood"] = 0.5
@@ -313,21 +267,17 @@ def _unknown(rows: list[dict[str, Any]]) -> None:
 @pytest.mark.parametrize(
     ("change", "kind", "says"),
     [
-        (_share, "final_shares", "final_shares differ in 1 of 2 facts (read off samples, no rule of the source); "),
-        (_potential, "final_potentials", "final_potentials differ in 1 of 2 facts"),
+        (_SHARE, "final_shares", "final_shares differ in 1 of 2 facts (read off samples, no rule of the source); "),
+        (_POTENTIAL, "final_potentials", "final_potentials differ in 1 of 2 facts"),
         (_maker, "generations", "generations differ in 1 of 1 facts"),
-        (_no_scores, "", ""),
+        (without("final", "data.seat_csa_map"), "", ""),
         (_unknown, "", ""),
     ],
 )
 def test_what_only_samples_have_told_is_a_warning_and_the_game_is_kept(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    change: Callable[[list[dict[str, Any]]], None],
-    kind: str,
-    says: str,
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: Change, kind: str, says: str
 ) -> None:
-    log = _tampered(sample_logs("pact")[0], tmp_path, change)
+    log = tampered(sample_logs("pact")[0], tmp_path, change)
     for words in (["pact-log", str(log)], [str(log)]):
         assert run(["import", *words, "--out", str(tmp_path / "out"), "--json"]) == 0
         told = json.loads(capsys.readouterr().out)
@@ -351,13 +301,13 @@ def test_what_only_samples_have_told_is_a_warning_and_the_game_is_kept(
 def test_a_quote_at_the_own_limit_without_one_price_tag_was_put_there_by_the_source(
     tmp_path: Path, answer: str, substituted: bool
 ) -> None:
-    def say(rows: list[dict[str, Any]]) -> None:
+    def say(rows: Rows) -> None:
         for row in rows:
             if row["type"] == "bid_ask":
                 row["raw_response"] = answer.format(row["price"])
 
     log = next(log for log in sample_logs("pact") if _substituted(import_game(log, tmp_path)) is None)
-    report = import_game(_tampered(log, tmp_path, say), tmp_path / "told")
+    report = import_game(tampered(log, tmp_path, say), tmp_path / "told")
     assert report.sound
     assert not report.to_json()["warnings"]
     limits = report.optional["raw_response"].total
@@ -371,7 +321,7 @@ def _substituted(report: GameReport) -> int | None:
     return None if origin["substituted"] is None else len(origin["substituted"])
 
 
-def _all_at_100(rows: list[dict[str, Any]]) -> None:
+def _all_at_100(rows: Rows) -> None:
     """The buyer pays 100 in every round, far above its value."""
     agents = rows[0]["data"]["agents"]
     gains = {"B1": agents["B1"]["valuation"] - 100, "S1": 100 - agents["S1"]["cost"]}
@@ -396,7 +346,7 @@ def _all_at_100(rows: list[dict[str, Any]]) -> None:
 
 def test_a_seat_whose_counterpart_lost_money_has_its_share_as_logged(tmp_path: Path) -> None:
     log = next(log for log in sample_logs("pact") if log.name.startswith("auction_647bda3f_5_"))
-    report = import_game(_tampered(log, tmp_path, _all_at_100), tmp_path / "out")
+    report = import_game(tampered(log, tmp_path, _all_at_100), tmp_path / "out")
     assert report.sound, report.findings
     assert report.checks["final_shares"].first is None
     seller = evaluate_file(str(report.trace)).outcome

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.evaluation.mutations import parts_of, reseat, write_parts
+from tests.evaluation.tampering import SEED, Row, row_of, setter
 from tests.sample import sample_logs
 
 from tradefair.contract import ScenarioError
@@ -27,8 +28,6 @@ from tradefair.trading.values import Acceptance, Roster
 _SEATS = ("S2", "B1", "B2", "S1")
 _ROUNDS = 4
 _LABELS = {"S2": "an-llm", "B1": "truthful", "B2": "gdx", "S1": "shading5"}
-
-Row = dict[str, Any]
 
 
 class _Source:
@@ -152,10 +151,6 @@ def _import(rows: list[Row] | bytes, folder: Path, name: str = "game.jsonl") -> 
     return game
 
 
-def _at(rows: list[Row], kind: str, skip: int = 0) -> Row:
-    return [row for row in rows if row["type"] == kind][skip]
-
-
 @pytest.fixture(scope="session")
 def sample_import(tmp_path_factory: pytest.TempPathFactory) -> tuple[ImportReport, Path]:
     out = tmp_path_factory.mktemp("imported")
@@ -205,7 +200,7 @@ def test_a_game_is_followed_from_its_seed_in_both_generations(tmp_path: Path, ki
 
 def test_a_game_that_shares_its_stream_is_fed_its_luck(tmp_path: Path) -> None:
     rows = _game()
-    _at(rows, "init")["data"]["agents"]["B2"]["model_name"] = "roth_erev"
+    row_of(rows, "init")["data"]["agents"]["B2"]["model_name"] = "roth_erev"
     game = _import(rows, tmp_path)
     assert game.sound, game.findings
     assert game.chance == "recorded"
@@ -236,47 +231,28 @@ def test_importing_twice_gives_the_same_trace(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["game.trace"]
 
 
-def _value(rows: list[Row]) -> Row:
-    agent = _at(rows, "init")["data"]["agents"]["B1"]
-    agent["valuation"] -= 1
-    return _at(rows, "init")
-
-
-def _setter(kind: str, path: str, change: Callable[[Any], Any], skip: int = 0) -> Callable[[list[Row]], Row]:
-    def _set(rows: list[Row]) -> Row:
-        row = _at(rows, kind, skip)
-        *parents, last = path.split(".")
-        place = row
-        for parent in parents:
-            place = place[parent]
-        place[last] = change(place[last])
-        return row
-
-    return _set
-
-
 _MOST, _SHARES = "data.seat_max_potential_surplus_map", "data.seat_surplus_share_map"
 
 
 @pytest.mark.parametrize(
     ("field", "tamper"),
     [
-        ("data.agents.B1.valuation", _value),
-        ("data.agents.B1.valuation", _setter("init", "data.random_seed_value", lambda seed: seed + 1)),
-        ("cleared_price", _setter("trade", "cleared_price", lambda price: price + 1)),
-        ("midpoint_exact", _setter("trade", "midpoint_exact", lambda price: price + 0.5)),
-        ("bid", _setter("trade", "bid", lambda price: price - 1)),
-        ("new_payoff", _setter("payoff_change", "new_payoff", lambda payoff: payoff + 1)),
-        ("data.payoff_map.S1", _setter("round_end", "data.payoff_map.S1", lambda payoff: payoff + 1, skip=2)),
-        ("data.round_surplus", _setter("round_end", "data.round_surplus", lambda total: total + 1)),
-        ("data.max_surplus", _setter("round_end", "data.max_surplus", lambda total: total + 1)),
-        ("data.normalized_surplus", _setter("round_end", "data.normalized_surplus", lambda share: share + 1e-6)),
-        ("data.clearing_prices", _setter("round_end", "data.clearing_prices", lambda prices: [*prices, 1])),
-        ("data.trade_count", _setter("round_end", "data.trade_count", lambda count: count + 1)),
-        ("data.final_payoff_map.B2", _setter("final", "data.final_payoff_map.B2", lambda payoff: payoff + 1)),
-        ("data.total_surplus", _setter("final", "data.total_surplus", lambda total: total + 1)),
-        ("data.max_surplus", _setter("final", "data.max_surplus", lambda total: total + 1)),
-        ("data.market_efficiency", _setter("final", "data.market_efficiency", lambda share: share - 1e-6)),
+        ("data.agents.B1.valuation", setter("init", "data.agents.B1.valuation", lambda value: value - 1)),
+        ("data.agents.B1.valuation", SEED),
+        ("cleared_price", setter("trade", "cleared_price", lambda price: price + 1)),
+        ("midpoint_exact", setter("trade", "midpoint_exact", lambda price: price + 0.5)),
+        ("bid", setter("trade", "bid", lambda price: price - 1)),
+        ("new_payoff", setter("payoff_change", "new_payoff", lambda payoff: payoff + 1)),
+        ("data.payoff_map.S1", setter("round_end", "data.payoff_map.S1", lambda payoff: payoff + 1, skip=2)),
+        ("data.round_surplus", setter("round_end", "data.round_surplus", lambda total: total + 1)),
+        ("data.max_surplus", setter("round_end", "data.max_surplus", lambda total: total + 1)),
+        ("data.normalized_surplus", setter("round_end", "data.normalized_surplus", lambda share: share + 1e-6)),
+        ("data.clearing_prices", setter("round_end", "data.clearing_prices", lambda prices: [*prices, 1])),
+        ("data.trade_count", setter("round_end", "data.trade_count", lambda count: count + 1)),
+        ("data.final_payoff_map.B2", setter("final", "data.final_payoff_map.B2", lambda payoff: payoff + 1)),
+        ("data.total_surplus", setter("final", "data.total_surplus", lambda total: total + 1)),
+        ("data.max_surplus", setter("final", "data.max_surplus", lambda total: total + 1)),
+        ("data.market_efficiency", setter("final", "data.market_efficiency", lambda share: share - 1e-6)),
     ],
 )
 def test_a_number_that_re_execution_does_not_give_is_a_finding_with_line_and_field(
@@ -294,9 +270,9 @@ def test_a_number_that_re_execution_does_not_give_is_a_finding_with_line_and_fie
 @pytest.mark.parametrize(
     ("kind", "field", "change"),
     [
-        ("round_price_sds", "data.price_volatility", _setter("round_end", "data.price_volatility", lambda sd: sd + 1)),
-        ("final_potentials", f"{_MOST}.B2", _setter("final", f"{_MOST}.B2", lambda most: most + 1)),
-        ("final_shares", f"{_SHARES}.B1", _setter("final", f"{_SHARES}.B1", lambda share: 7.75)),
+        ("round_price_sds", "data.price_volatility", setter("round_end", "data.price_volatility", lambda sd: sd + 1)),
+        ("final_potentials", f"{_MOST}.B2", setter("final", f"{_MOST}.B2", lambda most: most + 1)),
+        ("final_shares", f"{_SHARES}.B1", setter("final", f"{_SHARES}.B1", lambda share: 7.75)),
     ],
 )
 def test_a_number_whose_form_was_read_off_samples_is_a_warning_with_line_and_field(
@@ -340,7 +316,7 @@ def test_the_scores_of_a_log_are_kept_and_no_other_game_has_any(tmp_path: Path, 
 )
 def test_damaged_scores_are_findings_with_line_and_field(tmp_path: Path, scores: Any, field: str) -> None:
     rows = _game()
-    _at(rows, "final")["data"]["seat_csa_map"] = scores
+    row_of(rows, "final")["data"]["seat_csa_map"] = scores
     (finding,) = _import(rows, tmp_path).findings
     assert (finding.file, finding.line, finding.field) == ("game.jsonl", len(rows), field)
 
@@ -348,7 +324,7 @@ def test_damaged_scores_are_findings_with_line_and_field(tmp_path: Path, scores:
 @pytest.mark.parametrize("scores", [{}, None, {"B1": 0.5}, {"B1": None, "S2": 7.75}, ...])
 def test_scores_that_a_log_lacks_are_null_and_counted(tmp_path: Path, scores: Any) -> None:
     rows = _game()
-    final = _at(rows, "final")["data"]
+    final = row_of(rows, "final")["data"]
     if scores is ...:
         del final["seat_csa_map"]
     else:
@@ -413,7 +389,7 @@ def test_forged_scores_in_a_trace_are_findings_and_no_figures(tmp_path: Path) ->
 
 def test_a_quote_that_does_not_fit_the_trades_names_the_trade_and_gives_no_trace(tmp_path: Path) -> None:
     rows = _game()
-    trade = _at(rows, "trade")
+    trade = row_of(rows, "trade")
     quote = next(row for row in rows if row["type"] == "bid_ask" and row["agent_id"] == trade["buyer_id"])
     quote["price"] = 0
     game = _import(rows, tmp_path)
@@ -423,7 +399,7 @@ def test_a_quote_that_does_not_fit_the_trades_names_the_trade_and_gives_no_trace
 
 def test_a_coin_or_maker_that_the_stream_does_not_give_is_a_warning_and_fed(tmp_path: Path) -> None:
     rows = _game()
-    trade = _at(rows, "trade", skip=1)
+    trade = row_of(rows, "trade", skip=1)
     trade["maker_id"] = trade["seller_id"] if trade["maker_id"] == trade["buyer_id"] else trade["buyer_id"]
     game = _import(rows, tmp_path)
     assert (game.chance, game.sound) == ("recorded", True)
@@ -435,7 +411,7 @@ def test_a_coin_or_maker_that_the_stream_does_not_give_is_a_warning_and_fed(tmp_
 
 def test_a_game_with_messages_is_not_a_bazaar_log(tmp_path: Path) -> None:
     rows = _game()
-    _at(rows, "init")["data"]["communication_enabled"] = True
+    row_of(rows, "init")["data"]["communication_enabled"] = True
     (finding,) = _import(rows, tmp_path).findings
     assert finding.field == "data.communication_enabled"
 

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.evaluation.tampering import PAYOFF, SEED, Change, Rows, row_of, setter, tampered, traded_quote
 from tests.sample import check_traces, sample_logs
 
 from tradefair.evaluation.foreign.importers import run_importer
 from tradefair.evaluation.foreign.importers.report import ImportReport
 from tradefair.evaluation.judge.evaluate import evaluate_file
-from tradefair.evaluation.markets.double_auction.collusion_log import import_game, import_games
+from tradefair.evaluation.markets.double_auction.collusion_log import import_game
 from tradefair.evaluation.markets.double_auction.evaluator import EVALUATOR
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.prove.verify import verify_file
 from tradefair.evaluation.store.seat_view import seat_lines
 from tradefair.tracestore import open_trace
-
-Rows = list[dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +27,7 @@ def logs() -> list[Path]:
 
 @pytest.fixture(scope="module")
 def imported(logs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> ImportReport:
-    return import_games(logs, tmp_path_factory.mktemp("collusion"))
+    return run_importer("collusion-log", logs, tmp_path_factory.mktemp("collusion"))
 
 
 @pytest.mark.many
@@ -90,30 +87,8 @@ def test_told_costs_are_found_in_real_talk(imported: ImportReport) -> None:
 # --- damaged logs -----------------------------------------------------------------------------------------------------
 
 
-def _tampered(log: Path, out: Path, change: Callable[[Rows], object]) -> Path:
-    rows = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
-    change(rows)
-    for number, row in enumerate(rows, 1):
-        row["log_sequence"] = number
-    copy = out / log.name
-    copy.write_text("\n".join(json.dumps(row) for row in rows) + "\n")
-    return copy
-
-
-def _first(rows: Rows, kind: str) -> dict[str, Any]:
-    return next(row for row in rows if row["type"] == kind)
-
-
 def _talk(rows: Rows) -> list[int]:
     return [place for place, row in enumerate(rows) if row["type"] == "conversation"]
-
-
-def _other_seed(rows: Rows) -> None:
-    rows[0]["data"]["random_seed_value"] += 1
-
-
-def _other_cost(rows: Rows) -> None:
-    rows[0]["data"]["agents"]["S1"]["cost"] += 1
 
 
 def _other_speaking_order(rows: Rows) -> None:
@@ -121,39 +96,18 @@ def _other_speaking_order(rows: Rows) -> None:
     rows[first], rows[second] = rows[second], rows[first]
 
 
-def _no_such_recipient(rows: Rows) -> None:
-    _first(rows, "conversation")["recipient_id"] = "S9"
-
-
 def _to_itself(rows: Rows) -> None:
-    row = _first(rows, "conversation")
+    row = row_of(rows, "conversation")
     row["recipient_id"] = row["player_id"]
 
 
-def _endless(rows: Rows) -> None:
-    _first(rows, "conversation")["message"] = "x" * 1_000_000
-
-
-def _control(rows: Rows) -> None:
-    _first(rows, "conversation")["message"] = "a\u0000b"
-
-
-def _blank(rows: Rows) -> None:
-    _first(rows, "conversation")["message"] = "  "
+def _says(message: str) -> Change:
+    return setter("conversation", "message", lambda _: message)
 
 
 def _other_coin(rows: Rows) -> None:
     trade = next(row for row in rows if row["type"] == "trade" and (row["bid"] + row["ask"]) % 2)
     trade["clearing_random_pick"] = not trade["clearing_random_pick"]
-
-
-def _other_quote(rows: Rows) -> None:
-    traded = _first(rows, "trade")["round"]
-    next(row for row in rows if row["type"] == "bid_ask" and row["round"] == traded)["price"] += 1
-
-
-def _other_payoff(rows: Rows) -> None:
-    rows[-1]["data"]["final_payoff_map"]["B1"] += 1
 
 
 def _twice(rows: Rows) -> None:
@@ -164,30 +118,26 @@ def _twice(rows: Rows) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        _other_seed,
-        _other_cost,
-        _no_such_recipient,
+        SEED,
+        PAYOFF,
+        setter("init", "data.agents.S1.cost", lambda cost: cost + 1),
+        setter("conversation", "recipient_id", lambda _: "S9"),
         _to_itself,
-        _endless,
-        _control,
-        _blank,
+        *map(_says, ("x" * 1_000_000, "a\u0000b", "  ")),
         _other_coin,
-        _other_quote,
-        _other_payoff,
+        traded_quote,
         _twice,
     ],
 )
-def test_a_changed_fact_is_a_finding_with_its_line(
-    logs: list[Path], tmp_path: Path, change: Callable[[Rows], None]
-) -> None:
-    report = import_game(_tampered(logs[0], tmp_path, change), tmp_path / "out")
+def test_a_changed_fact_is_a_finding_with_its_line(logs: list[Path], tmp_path: Path, change: Change) -> None:
+    report = import_game(tampered(logs[0], tmp_path, change), tmp_path / "out")
     assert not report.sound
     assert all(finding.file == logs[0].name and finding.line >= 1 for finding in report.findings)
 
 
 def test_a_game_whose_stream_is_left_is_fed_its_luck(logs: list[Path], tmp_path: Path) -> None:
     """A swapped speaking order is a warning, and the game can still be re-executed as recorded."""
-    report = import_game(_tampered(logs[0], tmp_path, _other_speaking_order), tmp_path / "out")
+    report = import_game(tampered(logs[0], tmp_path, _other_speaking_order), tmp_path / "out")
     assert (report.chance, report.sound) == ("recorded", True)
     (warning,) = report.to_json()["warnings"]
     assert "player_id, as log_maker_draw: the seed lets " in warning
@@ -197,7 +147,7 @@ def test_a_game_whose_stream_is_left_is_fed_its_luck(logs: list[Path], tmp_path:
 
 def test_a_silenced_message_leaves_a_sound_game(logs: list[Path], tmp_path: Path) -> None:
     """Silence is possible in every round: that a row is missing cannot be seen once the lines are numbered anew."""
-    report = import_game(_tampered(logs[0], tmp_path, lambda rows: rows.pop(_talk(rows)[-1])), tmp_path / "out")
+    report = import_game(tampered(logs[0], tmp_path, lambda rows: rows.pop(_talk(rows)[-1])), tmp_path / "out")
     assert report.sound
 
 
@@ -209,7 +159,7 @@ def test_importers_refuse_the_other_kind_of_game(logs: list[Path], tmp_path: Pat
         rows[0]["data"]["communication_enabled"] = False
         rows[:] = [row for row in rows if row["type"] != "conversation"]
 
-    copy = _tampered(logs[0], tmp_path, without_talk)
+    copy = tampered(logs[0], tmp_path, without_talk)
     assert "is not a collusion-log" in run_importer("collusion-log", [copy], tmp_path).games[0].findings[0].message
 
     pact = sample_logs("pact")[0]

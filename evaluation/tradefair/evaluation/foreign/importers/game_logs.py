@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from tradefair.evaluation.foreign.importers.items import Odd, Taken, WholeReader
-from tradefair.evaluation.foreign.importers.report import ImportReport
+from tradefair.evaluation.foreign.importers.report import GameReport, ImportReport
 from tradefair.evaluation.foreign.importers.source import Head
 from tradefair.evaluation.read.objects import mapping
 
@@ -15,10 +15,12 @@ GameKind = Literal["silent", "talk", "pair"]
 """A market without messages, one with them, one buyer and one seller who talk."""
 
 
-def game_reader(
-    name: str, title: str, kind: GameKind, import_games: Callable[[Sequence[Path], Path], ImportReport]
-) -> WholeReader:
-    """The reader of games of one kind, over the importer that lies in the room of their market."""
+def game_reader(name: str, title: str, kind: GameKind, import_game: Callable[[Path, Path], GameReport]) -> WholeReader:
+    """The reader of games of one kind, over the importer of one file that lies in the room of their market."""
+
+    def import_games(files: Sequence[Path], out: Path) -> ImportReport:
+        # Games are independent of each other: one damaged file does not stop the rest.
+        return ImportReport(name, [import_game(file, out) for file in files])
 
     def take(file: Path, out: Path) -> Taken:
         report = import_games([file], out)

@@ -15,7 +15,7 @@ from tradefair.contract.scenario import build_scenario
 from tradefair.evaluation.foreign.importers.report import GameReport, imported_seating
 from tradefair.files.user_files import MIB, read_regular
 from tradefair.tracestore import Written, write_trace
-from tradefair.trading.game_log import GameLog, Init, LoggedRound, Row, read_game
+from tradefair.trading.game_log import Final, GameLog, Init, LoggedRound, Row, read_game
 
 _TRANSPORT = "import"
 # Bytes; the largest public game has 2 MB.
@@ -88,8 +88,8 @@ class ReplayedGame:
             self.events.append(Written(record, own, at_ms, response, _TRANSPORT if own else None))
 
 
-def open_game(file: Path, report: GameReport) -> tuple[bytes, GameLog] | None:
-    """A log's bytes and its parsed game; None, with findings in `report`, when the log is damaged.
+def open_game(file: Path, report: GameReport) -> tuple[bytes, GameLog, Init, Final] | None:
+    """A log's bytes, its parsed game, first and last row; None, with findings in `report`, when the log is damaged.
 
     The raw bytes are returned for their digest. Sets game, rounds and trades of the report.
     """
@@ -106,31 +106,32 @@ def open_game(file: Path, report: GameReport) -> tuple[bytes, GameLog] | None:
         return None
     report.game_id, report.rounds = game.init.game_id, len(game.rounds)
     report.trades = sum(len(logged.trades) for logged in game.rounds)
-    return raw, game
+    return raw, game, game.init, game.final
 
 
-def origin_of(raw: bytes, game: GameLog, importer: str) -> dict[str, Any]:
+def origin_of(raw: bytes, file: str, init: Init, importer: str) -> dict[str, Any]:
     """What the trace of a game says of the log that it was made from."""
-    assert game.init is not None
     return {
         "format": importer,
-        "file": game.name,
-        "game_id": game.init.game_id,
-        "schema_version": game.init.schema_version,
+        "file": file,
+        "game_id": init.game_id,
+        "schema_version": init.schema_version,
         "blake2b": hashlib.blake2b(raw, digest_size=32).hexdigest(),
     }
 
 
-def write_game(path: Path, played: ReplayedGame, game: GameLog) -> None:
+def write_game(out: Path, played: ReplayedGame, game: GameLog, report: GameReport) -> None:
     """The trace of a replayed game: whole or not at all (docs/explanation/why/tracestore.md).
 
-    Importing again replaces the file by equal content.
+    It lies in the folder `out`, named after the log, and the report names it. Importing again replaces the file by
+    equal content.
     """
+    path = out / f"{Path(game.name).stem}.trace"
     # Only what seats did has the source's clock; `min` and `max` need no order of the rows.
     rows: list[Row] = [row for logged in game.rounds for row in (*logged.messages, *logged.quotes)]
     moments = [moment.isoformat(timespec="seconds") for row in rows if (moment := _moment(row)) is not None]
     about: dict[str, Any] = {
-        "episode": Path(game.name).stem,
+        "episode": path.stem,
         # ISO texts of one zone and one precision sort as times do.
         "created": min(moments, default=None),
         "finished": max(moments, default=None),
@@ -138,6 +139,7 @@ def write_game(path: Path, played: ReplayedGame, game: GameLog) -> None:
         "outcome_digest": played.core.outcome_digest,
     }
     write_trace(path, played.core.manifest, about, played.events)
+    report.trace = str(path)
 
 
 def unlike_speakers(logged: LoggedRound, order: Sequence[str]) -> Iterator[Departure]:

@@ -106,8 +106,7 @@ def _departures(game: GameLog, init: Init, generation: ChanceKind) -> Iterator[D
             yield from unlike_speakers(logged, chance.speaking_order(number))
         order = chance.quote_order(number)
         if order != logged.quote_order:
-            message = f"the seed gives the quote order {', '.join(order)}"
-            yield Departure(logged.quotes[0].line, "agent_id", message)
+            yield Departure(logged.quotes[0].line, "agent_id", f"the seed gives the quote order {', '.join(order)}")
         here = clear(
             logged.bids,
             logged.asks,

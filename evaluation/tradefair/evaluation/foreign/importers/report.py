@@ -164,9 +164,8 @@ def merged(tallies: Iterable[Mapping[str, Tally]]) -> dict[str, Tally]:
     return sums
 
 
-def warnings(games: Iterable[GameReport]) -> Iterator[str]:
+def warnings(games: Sequence[GameReport]) -> Iterator[str]:
     """A sentence per kind of fact that samples have told and these games do not bear out, and per thing they lack."""
-    games = list(games)
     for kind, tally in merged(game.checks for game in games).items():
         if tally.first is not None and BASIS[kind] == "sample":
             counted = f"{kind} differ in {tally.total - tally.matched:,} of {tally.total:,} facts"

@@ -23,18 +23,13 @@ from tradefair.evaluation.foreign.importers.game_replay import (
     write_game,
 )
 from tradefair.evaluation.foreign.importers.log_stream import replayed_game
-from tradefair.evaluation.foreign.importers.report import GameReport, ImportReport
+from tradefair.evaluation.foreign.importers.report import GameReport
 from tradefair.trading.chance import ChanceKind
 from tradefair.trading.game_log import Final, GameLog, Init, LoggedRound, Row
 
 IMPORTER = "pact-log"
 # The source took an answer's price from exactly one such tag.
 _PRICE_TAG = re.compile(r"<price>\s*\d{1,3}\s*</price>")
-
-
-def import_games(files: Sequence[Path], out: Path) -> ImportReport:
-    """One trace per sound log in the folder `out`, named after the log. Damaged logs are findings."""
-    return ImportReport(IMPORTER, [import_game(file, out) for file in files])
 
 
 def import_game(file: Path, out: Path) -> GameReport:
@@ -45,10 +40,9 @@ def import_game(file: Path, out: Path) -> GameReport:
     """
     report = GameReport(file.name)
     opened = open_game(file, report)
-    if opened is None or opened[1].init is None:
+    if opened is None:
         return report
-    raw, game = opened
-    init = opened[1].init
+    raw, game, init, _ = opened
     # More seats are a game of the double auction; both markets share the format of the log.
     if sorted(init.seat_order) != [BUYER, SELLER]:
         report.found(init.line, "data.agents", f"a pact-log has the seats {BUYER} and {SELLER}, and no others")
@@ -58,15 +52,13 @@ def import_game(file: Path, out: Path) -> GameReport:
         # Generations differ in how a trade's maker is drawn: without a trade both follow the log.
         traded = any(logged.trades for logged in game.rounds)
         generation = chance.removeprefix("log_") if traded else "undetermined"
-        known = origin_of(raw, game, IMPORTER)
+        known = origin_of(raw, game.name, init, IMPORTER)
         return {**known, "generation": generation, "substituted": _substituted(game, init, report)}
 
     played = replayed_game("bargaining", game, init, report, origin, _scenario, _play_round)
     if played is not None:
         _compare(game, init, [written.record.body for written in played.events], report)
-        path = out / f"{file.stem}.trace"
-        write_game(path, played, game)
-        report.trace = str(path)
+        write_game(out, played, game, report)
     return report
 
 
@@ -228,4 +220,4 @@ def _compare_final(final: Final, rounds: Sequence[RoundFacts], report: GameRepor
     report.compare("final_efficiency", data.market_efficiency, efficiency, line, "data.market_efficiency")
 
 
-READER = game_reader(IMPORTER, "public PACT game logs, re-executed by the rules of bargaining", "pair", import_games)
+READER = game_reader(IMPORTER, "public PACT game logs, re-executed by the rules of bargaining", "pair", import_game)

@@ -6,27 +6,18 @@ same stream is fed its orders, coins and makers round by round.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tradefair.evaluation.foreign.importers.game_logs import game_reader
 from tradefair.evaluation.foreign.importers.game_replay import ReplayedGame, open_game, origin_of, write_game
 from tradefair.evaluation.foreign.importers.log_stream import pairs_fit, replayed_game
-from tradefair.evaluation.foreign.importers.report import GameReport, ImportReport
+from tradefair.evaluation.foreign.importers.report import GameReport
 from tradefair.evaluation.markets.double_auction.bazaar_compare import compare_game
 from tradefair.trading.chance import ChanceKind
 from tradefair.trading.game_log import Init, LoggedRound
 
 IMPORTER = "bazaar-log"
-
-
-def import_games(files: Sequence[Path], out: Path) -> ImportReport:
-    """One trace per sound log in the folder `out`, named after the log. Damaged logs are findings.
-
-    Games are independent of each other: one damaged file does not stop the rest.
-    """
-    return ImportReport(IMPORTER, [import_game(file, out) for file in files])
 
 
 def import_game(file: Path, out: Path) -> GameReport:
@@ -37,28 +28,25 @@ def import_game(file: Path, out: Path) -> GameReport:
     """
     report = GameReport(file.name)
     opened = open_game(file, report)
-    if opened is None or opened[1].init is None or opened[1].final is None:
+    if opened is None:
         return report
-    raw, game = opened
-    init, final = opened[1].init, opened[1].final
+    raw, game, init, final = opened
     # Both kinds of log have one format. A game with talk needs `collusion-log`, which sends the messages too.
     if init.data.communication_enabled:
         report.found(init.line, "data.communication_enabled", "a game with messages is not a bazaar-log")
-    else:
-        # The scores stand in the first event: no replay gives them again, and the chain binds them there.
-        origin = {**origin_of(raw, game, IMPORTER), "seat_csa_map": final.data.seat_csa_map}
-        played = None
-        # Before anything is played: where pairs differ, neither seed nor recorded chance could follow the game.
-        if pairs_fit(game, report):
-            played = replayed_game("double_auction", game, init, report, lambda _: origin, log_scenario, _play_round)
-        if played is not None:
-            for seat in init.seat_order:
-                missing = seat not in final.data.seat_csa_map
-                report.lacks("seat_csa_map", final.line, f"data.seat_csa_map.{seat}", missing=missing)
-            compare_game(game, [written.record.body for written in played.events], report)
-            path = out / f"{file.stem}.trace"
-            write_game(path, played, game)
-            report.trace = str(path)
+        return report
+    # The scores stand in the first event: no replay gives them again, and the chain binds them there.
+    origin = {**origin_of(raw, game.name, init, IMPORTER), "seat_csa_map": final.data.seat_csa_map}
+    played = None
+    # Before anything is played: where pairs differ, neither seed nor recorded chance could follow the game.
+    if pairs_fit(game, report):
+        played = replayed_game("double_auction", game, init, report, lambda _: origin, log_scenario, _play_round)
+    if played is not None:
+        for seat in init.seat_order:
+            missing = seat not in final.data.seat_csa_map
+            report.lacks("seat_csa_map", final.line, f"data.seat_csa_map.{seat}", missing=missing)
+        compare_game(game, [written.record.body for written in played.events], report)
+        write_game(out, played, game, report)
     return report
 
 
@@ -88,5 +76,5 @@ def log_scenario(init: Init, chance: ChanceKind) -> dict[str, Any]:
 
 
 READER = game_reader(
-    IMPORTER, "public BAZAAR game logs, re-executed by the rules of double_auction", "silent", import_games
+    IMPORTER, "public BAZAAR game logs, re-executed by the rules of double_auction", "silent", import_game
 )

@@ -15,7 +15,7 @@ from tradefair.double_auction.rules import DoubleAuction
 from tradefair.evaluation.foreign.importers.game_logs import game_reader
 from tradefair.evaluation.foreign.importers.game_replay import ReplayedGame, open_game, origin_of, write_game
 from tradefair.evaluation.foreign.importers.log_stream import pairs_fit, replayed_game
-from tradefair.evaluation.foreign.importers.report import GameReport, ImportReport
+from tradefair.evaluation.foreign.importers.report import GameReport
 from tradefair.evaluation.markets.double_auction.bazaar_compare import compare_game
 from tradefair.evaluation.markets.double_auction.bazaar_log import log_scenario
 from tradefair.trading.chance import ChanceKind
@@ -24,19 +24,13 @@ from tradefair.trading.game_log import Conversation, GameLog, Init, LoggedRound
 IMPORTER = "collusion-log"
 
 
-def import_games(files: Sequence[Path], out: Path) -> ImportReport:
-    """One trace per sound log in the folder `out`, named after the log. Damaged logs are findings."""
-    return ImportReport(IMPORTER, [import_game(file, out) for file in files])
-
-
 def import_game(file: Path, out: Path) -> GameReport:
     """Parse, follow, re-execute, compare and write one game."""
     report = GameReport(file.name)
     opened = open_game(file, report)
-    if opened is None or opened[1].init is None:
+    if opened is None:
         return report
-    raw, game = opened
-    init = opened[1].init
+    raw, game, init, _ = opened
     if not init.data.communication_enabled:
         report.found(init.line, "data.communication_enabled", "a game without messages is not a collusion-log")
         return report
@@ -46,16 +40,14 @@ def import_game(file: Path, out: Path) -> GameReport:
         return report
     # See `bazaar_log`: without equal pairs there is no chance that could be followed or fed.
     fits = pairs_fit(game, report)
-    origin = origin_of(raw, game, IMPORTER)
+    origin = origin_of(raw, game.name, init, IMPORTER)
     played = (
         replayed_game("double_auction", game, init, report, lambda _: origin, _scenario, _play_round) if fits else None
     )
     if played is not None:
         compare_game(game, [written.record.body for written in played.events], report)
         _compare_talk(game, init, cast("DoubleAuction", played.core.market), report)
-        path = out / f"{file.stem}.trace"
-        write_game(path, played, game)
-        report.trace = str(path)
+        write_game(out, played, game, report)
     return report
 
 
@@ -123,5 +115,5 @@ def _delivered(message: Message) -> tuple[object, ...]:
 
 
 READER = game_reader(
-    IMPORTER, "public game logs of the emergent-collusion study, re-executed with their messages", "talk", import_games
+    IMPORTER, "public game logs of the emergent-collusion study, re-executed with their messages", "talk", import_game
 )

@@ -13,9 +13,9 @@ from tests.evaluation.playing import played, played_by
 from tests.sample import sample_logs
 
 from tradefair.cli import run
+from tradefair.evaluation.foreign.importers import run_importer
 from tradefair.evaluation.markets.double_auction.collusion.game import game_of
 from tradefair.evaluation.markets.double_auction.collusion.reading import played_of
-from tradefair.evaluation.markets.double_auction.collusion_log import import_games
 from tradefair.tracestore import open_trace
 
 RING: Mapping[str, str] = dict.fromkeys(("S1", "S2", "S3"), "cartel_sellers")
@@ -123,7 +123,7 @@ def test_public_games_are_read_and_their_missing_arm_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     logs = sample_logs("emergent_collusion")[:9]
-    import_games(logs, tmp_path)
+    run_importer("collusion-log", logs, tmp_path)
     assert run(["lab", "collusion", str(tmp_path), "--by", "label", "--play-references", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["sample"]["with_talk"] == 9
