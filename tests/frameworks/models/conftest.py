@@ -21,6 +21,7 @@ from tests.waiting import LONG
 from tradefair.agents.rounds import opening
 from tradefair.contract import ToolAnswer, ToolCall, Turns, TurnView
 from tradefair.frameworks.models import ModelEndpoint, parse_model
+from tradefair.frameworks.models.dialect import dialect_of
 from tradefair.frameworks.models.gateway import ModelCall
 from tradefair.frameworks.models.serving import Address, open_address
 
@@ -101,6 +102,8 @@ def serving() -> Serving:
         config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning", lifespan="off")
         server, listening = uvicorn.Server(config), config.bind_socket()
         task = asyncio.create_task(server.serve(sockets=[listening]))
+        # As in `tests.outside.endpoint`.
+        dialect_of.cache_clear()
         upstream.url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
         try:
             yield upstream

@@ -107,14 +107,18 @@ def parse_model(
     if kind == "replay" and rest:
         return ModelEndpoint("replay", rest, f"replay:{rest}", asked)
     # Last: a provider is any name, so it would also take the three kinds above.
-    if rest and _PROVIDER.fullmatch(kind):
-        # Looked for before the trace exists: a run must not begin with a model that cannot be made.
-        package, extra = _EXTRAS.get(kind, ("langchain", "langchain"))
-        if find_spec("langchain") is None or find_spec(package) is None:
-            others = "" if kind in _EXTRAS else f"langchain-{kind.replace('_', '-')}"
-            raise ScenarioError(needs_extra(repr(text[:80]), extra, others))
-        return ModelEndpoint("langchain", rest, f"{kind}:{spell_fields(rest, fields)}", asked)
-    raise ScenarioError(f"{text!r} is not a model: write {_SPELLINGS}")
+    if not rest or not _PROVIDER.fullmatch(kind):
+        raise ScenarioError(f"{text!r} is not a model: write {_SPELLINGS}")
+    _check_installed(text, kind)
+    return ModelEndpoint("langchain", rest, f"{kind}:{spell_fields(rest, fields)}", asked)
+
+
+def _check_installed(text: str, provider: str) -> None:
+    """Before the trace exists: a run must not begin with a model that cannot be made."""
+    package, extra = _EXTRAS.get(provider, ("langchain", "langchain"))
+    if find_spec("langchain") is None or find_spec(package) is None:
+        others = "" if provider in _EXTRAS else f"langchain-{provider.replace('_', '-')}"
+        raise ScenarioError(needs_extra(repr(text[:80]), extra, others))
 
 
 def _check_asked_as(text: str, kind: str, base_url: str | None, api: str) -> None:
