@@ -7,7 +7,7 @@ from typing import Protocol
 import orjson
 
 from tradefair.contract import HarnessFailure
-from tradefair.frameworks.models.access import KEY_NAME, api_key, check_allowed, endpoint_url, is_loopback, shown_url
+from tradefair.frameworks.models.access import KEY_NAME, is_loopback, shown_url
 from tradefair.frameworks.models.canonical import Canonical
 from tradefair.frameworks.models.endpoint import ModelEndpoint
 from tradefair.frameworks.models.fault_replies import FAULT_ID
@@ -111,10 +111,8 @@ class UpstreamBackend:
 
         from tradefair.frameworks.models.door import Door
 
-        url = endpoint_url(endpoint.base_url)
-        check_allowed(url)
+        url, self._key = endpoint.address
         self.model = endpoint.model
-        self._key = endpoint.api_key or api_key(url)
         self._url = f"{url.rstrip('/')}/chat/completions"
         # Ten seconds to connect, since an address that is wrong should show early; the reply itself may take minutes.
         patience = httpx2.Timeout(timeout_s, connect=10.0)

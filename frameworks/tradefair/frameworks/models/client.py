@@ -21,15 +21,7 @@ from openai import (
 from pydantic import JsonValue
 
 from tradefair.contract import HarnessFailure
-from tradefair.frameworks.models.access import (
-    KEY_NAME,
-    ProviderUnavailable,
-    api_key,
-    check_allowed,
-    endpoint_url,
-    is_loopback,
-    shown_url,
-)
+from tradefair.frameworks.models.access import KEY_NAME, ProviderUnavailable, is_loopback, shown_url
 from tradefair.frameworks.models.door import NOT_UNDERSTOOD, Door
 from tradefair.frameworks.models.endpoint import ModelEndpoint
 from tradefair.frameworks.models.recording import NOT_RECORDED, NotRecorded
@@ -100,9 +92,7 @@ class ChatClient:
 
 def make_client(framework: str, endpoint: ModelEndpoint) -> ChatClient:
     """A client of an `openai:` endpoint; close its `openai` after use. Raises HarnessFailure, ScenarioError."""
-    url = endpoint_url(endpoint.base_url)
-    check_allowed(url)
-    key = endpoint.api_key or api_key(url)
+    url, key = endpoint.address
     door = Door(key, endpoint.dialect, outside=not is_loopback(url), prompts=endpoint.prompts, note=endpoint.note)
     asked: dict[str, Any] = {"timeout": endpoint.timeout_s, "max_retries": RETRIES, "http_client": door}
     openai = AsyncOpenAI(base_url=url, api_key=key, **asked)

@@ -67,6 +67,10 @@ class Refusal(NamedTuple):
             return re.split(r"[.\[]", self.param)[0] == field
         return re.search(rf"(?<![\w.-]){field}(?![\w-])", self.message) is not None
 
+    def is_about(self, field: str) -> bool:
+        """Whether it is about a field of chat completions: the other API has `reasoning.effort` for one."""
+        return self.names(field) or (self.param != "" and self.names(field.partition("_")[0]))
+
 
 def read_refusal(content: bytes) -> Refusal:
     """The words of an error's body, whoever wrote it."""
@@ -104,7 +108,11 @@ class Dialect:
         if self._folds:
             said["messages"] = _folded(said["messages"])
         bound = next((name for name in _BOUNDS if isinstance(said.get(name), int)), None)
-        if bound and bound not in self._named and (self._bound or api == "responses"):
+        return said if bound is None or bound in self._named else self._bounded(said, bound, api)
+
+    def _bounded(self, said: Json, bound: str, api: str) -> Json:
+        """The request with its bound under the name that the endpoint takes, and beside it room for thoughts."""
+        if self._bound or api == "responses":
             # Who says `max_completion_tokens` has thought of thoughts.
             said[self._bound or bound] = said.pop(bound) + (THOUGHTS if bound == "max_tokens" else 0)
         return said
@@ -126,6 +134,11 @@ class Dialect:
             return None
         if self.may_move and _OTHER_API.search(why.message):
             return self.move(why)
+        refused = next((name for name in (*_BOUNDS, *_OPTIONAL) if name in sent and why.names(name)), "")
+        return self._say_less(why) or self._change(refused, why)
+
+    def _say_less(self, why: Refusal) -> str | None:
+        """Send no thoughts back, or no message of the system's."""
         if self.api == "responses" and self.carries and _ABOUT_THOUGHTS.search(why.message):
             self.carries = False
             self.left_out.add("include")
@@ -133,9 +146,7 @@ class Dialect:
         if not self._folds and _NO_SYSTEM.search(why.message):
             self._folds = True
             return self._learn("takes the system text as a user's", why)
-        return self._change(
-            next((name for name in (*_BOUNDS, *_OPTIONAL) if name in sent and why.names(name)), ""), why
-        )
+        return None
 
     def _change(self, refused: str, why: Refusal) -> str | None:
         """Say a field otherwise, or leave it out, unless a person named it."""
@@ -153,9 +164,7 @@ class Dialect:
         """What to do about a refusal that nothing was learnt from; empty where nobody knows."""
         if self._chosen == "gateway" or status not in (*_ADAPTED, 405):
             return ""
-        # The other API has `reasoning.effort` for `reasoning_effort`.
-        spelt = {name: (name, name.partition("_")[0] if why.param else name) for name in sorted(self._named)}
-        named = next((name for name, names in spelt.items() if any(map(why.names, names))), None)
+        named = next((name for name in sorted(self._named) if why.is_about(name)), None)
         if named is not None:
             return f"leave `{named}` out of --model"
         if self._chosen != "auto" and (status in NOT_THERE or _OTHER_API.search(why.message)):

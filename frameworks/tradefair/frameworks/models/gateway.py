@@ -57,17 +57,8 @@ def noting(note: Callable[[dict[str, Any]], Awaitable[None]]) -> OnCall:
     async def on_call(call: ModelCall) -> None:
         if call.fault is None and call.status < 400:
             return
-        await note(
-            {
-                "kind": "endpoint_fault",
-                "request": call.number,
-                "model": call.model,
-                "status": call.status,
-                "fault": call.fault,
-                "retried": call.retried,
-                "latency_s": call.latency_s,
-            }
-        )
+        told = {name: getattr(call, name) for name in ("model", "status", "fault", "retried", "latency_s")}
+        await note({"kind": "endpoint_fault", "request": call.number, **told})
 
     return on_call
 
