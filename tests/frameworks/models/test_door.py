@@ -114,15 +114,17 @@ async def test_a_reply_is_bounded_in_bytes_and_as_a_whole_in_time(serving: Any, 
 
 
 async def test_a_packed_reply_is_unpacked_and_a_note_keeps_how_an_unreadable_one_began(
-    serving: Any, answers: Any
+    serving: Any, answers: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     notes: list[Json] = []
     plain = bytes(answers.says("well").body)
-    async with serving(Packed(gzip.compress(plain)), PlainTextResponse("<html>" * 1_000)) as upstream:
+    async with serving(Packed(gzip.compress(plain)), PlainTextResponse("<html>sk-secret" * 1_000)) as upstream:
         assert text_of(await asked(upstream)) == "well"
         with pytest.raises(HarnessFailure, match=r"openai:tiny at http://.*: the reply is not understood: the body is"):
             await asked(upstream, notes)
-    assert [(note["kind"], len(note["found"])) for note in notes] == [("endpoint_reply", 2_000)]
+    shown = [(note["kind"], len(note["found"]), "sk-" in str(note)) for note in notes]
+    assert shown == [("endpoint_reply", 2_000, False)]
 
 
 @pytest.mark.parametrize("written", [b"sk-of", b"\\u0073k-of"])
@@ -133,6 +135,14 @@ async def test_a_key_is_left_out_of_the_reply_in_escapes_too(
     body = bytes(answers.says("my key: sk-of-the-environment").body).replace(b"sk-of", written)
     async with serving(PlainTextResponse(body)) as upstream:
         assert text_of(await asked(upstream)) == "my key: [key]"
+
+
+async def test_no_other_address_is_handed_the_key(serving: Any, answers: Any) -> None:
+    moved = Response(status_code=307, headers={"location": "/v1/chat/completions"})
+    async with serving(moved, answers.says("well")) as upstream:
+        with pytest.raises(HarnessFailure, match="status 307"):
+            await asked(upstream)
+    assert len(upstream.requests) == 1
 
 
 async def test_thoughts_that_a_window_has_cut_do_not_come_back(diary: Any) -> None:

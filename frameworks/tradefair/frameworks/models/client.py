@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import orjson
 from httpx2 import Response
@@ -25,7 +25,7 @@ from tradefair.frameworks.models.access import KEY_NAME, ProviderUnavailable, is
 from tradefair.frameworks.models.door import NOT_UNDERSTOOD, Door
 from tradefair.frameworks.models.endpoint import ModelEndpoint
 from tradefair.frameworks.models.recording import NOT_RECORDED, NotRecorded
-from tradefair.frameworks.models.wire import Json
+from tradefair.frameworks.models.wire import Json, as_object
 from tradefair.tracestore.redaction import redacted
 
 RETRIES = 4
@@ -126,9 +126,8 @@ def _said(error: OpenAIError) -> str:
     """The endpoint's own words where there are any; the package's quote the whole body."""
     if not isinstance(error, APIError):
         return str(error)
-    stated: Any = error.body
     # OpenAI's errors are `{"error": {"message": …}}`; the package has opened the outer object already.
-    said = cast("dict[str, Any]", stated).get("message") if isinstance(stated, dict) else None
+    said = as_object(error.body).get("message")
     return said if isinstance(said, str) else error.message
 
 

@@ -178,7 +178,7 @@ def reply_body(head: Json, message: Json, reason: object, usage: Json | None) ->
     return {**named, "choices": [choice], "usage": usage}
 
 
-def function_call(call_id: str, name: str, arguments: str) -> Json:
+def function_call(call_id: str | None, name: str | None, arguments: str) -> Json:
     """One tool call of an assistant's message."""
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
