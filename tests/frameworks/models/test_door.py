@@ -116,10 +116,10 @@ async def test_a_reply_is_bounded_in_bytes_and_as_a_whole_in_time(serving: Any, 
 async def test_a_packed_reply_is_unpacked_and_a_note_keeps_how_an_unreadable_one_began(
     serving: Any, answers: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-environment")
     notes: list[Json] = []
     plain = bytes(answers.says("well").body)
-    async with serving(Packed(gzip.compress(plain)), PlainTextResponse("<html>sk-secret" * 1_000)) as upstream:
+    async with serving(Packed(gzip.compress(plain)), PlainTextResponse("<html>sk-of-the-environment" * 1_000)) as upstream:
         assert text_of(await asked(upstream)) == "well"
         with pytest.raises(HarnessFailure, match=r"openai:tiny at http://.*: the reply is not understood: the body is"):
             await asked(upstream, notes)
