@@ -157,7 +157,8 @@ class Answer:
     @property
     def ok(self) -> bool:
         """Whether it is a model's reply."""
-        return self.status < 400
+        # A redirect is none, and is not followed.
+        return self.status < 300
 
 
 def completion(
