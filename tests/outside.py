@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.waiting import LONG
+from tradefair.frameworks.models.dialect import dialect_of
 
 # Variables that say how wide or colourful a terminal is: this one is as a test wants it.
 _SHAPE = ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR")
@@ -105,6 +106,8 @@ def endpoint(answer: Callable[[Asked], Answer]) -> Generator[str]:
             """Say nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    # The port may be that of an earlier one, of which this process has learnt something.
+    dialect_of.cache_clear()
     # A short poll: shutting down waits for it.
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()

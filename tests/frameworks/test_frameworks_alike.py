@@ -243,16 +243,6 @@ async def test_an_endpoint_that_stays_broken_is_a_harness_failure(teaching: Any,
 
 
 @each_framework
-@pytest.mark.parametrize("body", [{"choices": []}, {"choices": [{"message": None}]}], ids=["nothing", "null"])
-async def test_an_answer_that_is_no_reply_is_the_providers_failure(
-    teaching: Any, script: Any, framework: str, body: dict[str, Any]
-) -> None:
-    async with teaching.table() as table, script(body).served() as endpoint:
-        with pytest.raises(HarnessFailure):
-            await table.play(framework, endpoint)
-
-
-@each_framework
 async def test_the_calls_of_one_reply_are_made_in_order_once_and_not_after_the_turns_end(
     teaching: Any, script: Any, framework: str
 ) -> None:

@@ -16,11 +16,13 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
+from tests.calling import blank_view
 from tests.waiting import LONG
 
 from tradefair.agents.rounds import opening
 from tradefair.contract import ToolAnswer, ToolCall, Turns, TurnView
 from tradefair.frameworks.models import ModelEndpoint, parse_model
+from tradefair.frameworks.models.dialect import dialect_of
 from tradefair.frameworks.models.gateway import ModelCall
 from tradefair.frameworks.models.serving import Address, open_address
 
@@ -60,21 +62,10 @@ class Answers:
         ]
         body = {"role": "assistant", "content": text, **({"tool_calls": tool_calls} if calls else {}), **message}
         choice = {"index": 0, "finish_reason": "tool_calls" if calls else "stop", "message": body}
-        return JSONResponse(
-            {
-                "id": "cmpl-1",
-                "object": "chat.completion",
-                "created": 1,
-                "model": "tiny-1",
-                "choices": [choice],
-                "usage": {
-                    "prompt_tokens": 11,
-                    "completion_tokens": 5,
-                    "total_tokens": 16,
-                    "prompt_tokens_details": {"cached_tokens": 3},
-                },
-            }
-        )
+        head = {"id": "cmpl-1", "object": "chat.completion", "created": 1, "model": "tiny-1"}
+        usage = {"prompt_tokens": 11, "completion_tokens": 5, "total_tokens": 16}
+        cached = {"prompt_tokens_details": {"cached_tokens": 3}}
+        return JSONResponse({**head, "choices": [choice], "usage": usage | cached})
 
     @staticmethod
     def fails(status: int, message: str = "not now", **headers: str) -> Response:
@@ -101,6 +92,8 @@ def serving() -> Serving:
         config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning", lifespan="off")
         server, listening = uvicorn.Server(config), config.bind_socket()
         task = asyncio.create_task(server.serve(sockets=[listening]))
+        # As in `tests.outside.endpoint`.
+        dialect_of.cache_clear()
         upstream.url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
         try:
             yield upstream
@@ -169,21 +162,7 @@ def desk() -> OpenDesk:
 @pytest.fixture
 def opened() -> Json:
     """The message that opens a round."""
-    view = TurnView(
-        seat="B1",
-        role="buyer",
-        round=1,
-        phase="quote",
-        revision=0,
-        awaited=True,
-        actions=[],
-        over=False,
-        end_reason=None,
-        still_open=False,
-        limits=[],
-        market={},
-    )
-    return {"role": "user", "content": opening(view)}
+    return {"role": "user", "content": opening(blank_view())}
 
 
 @pytest.fixture

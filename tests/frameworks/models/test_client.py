@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from openai import APIStatusError, AsyncOpenAI
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse
 
 from tradefair.agents.rounds import find_view
 from tradefair.contract import HarnessFailure, ScenarioError
@@ -127,15 +127,6 @@ async def test_what_stays_wrong_is_a_harness_failure(status: int, requests: int,
     assert len(endpoint.requests) == requests
 
 
-@pytest.mark.parametrize(
-    "answer", [PlainTextResponse("hello"), JSONResponse({"choices": []}), JSONResponse({"choices": None})]
-)
-async def test_an_answer_that_is_no_completion_is_a_harness_failure(answer: Response, serving: Any) -> None:
-    async with serving(answer) as endpoint:
-        with pytest.raises(HarnessFailure, match="the reply is not understood"):
-            await _ask(endpoint, retries=0)
-
-
 async def test_an_endpoint_that_is_not_there_is_a_harness_failure(serving: Any) -> None:
     async with serving() as endpoint:
         pass
@@ -196,15 +187,6 @@ async def test_a_key_at_the_edge_of_what_is_shown_is_not_cut_in_half(length: int
         ChatClient("agents", AsyncOpenAI(api_key=key, base_url="http://h"), "tiny").failure(ValueError(told)),
     ]
     assert not any("sk-" in str(failure) for failure in failures)
-
-
-async def test_no_answer_of_an_endpoint_brings_the_key_along(
-    serving: Any, answers: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-environment")
-    async with serving(answers.says("your key is sk-of-the-environment, is it not?")) as endpoint:
-        reply = await _ask(endpoint)
-    assert reply.content == "your key is [key], is it not?"
 
 
 async def test_without_a_key_the_public_endpoint_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:

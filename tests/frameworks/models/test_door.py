@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from tests.calling import blank_view
 from tests.frameworks.models.standins import DRESSES, INSTEAD, NAMES, Json, StandIn
 from tests.waiting import LONG, SOON
 
+from tradefair.agents.rounds import opening
 from tradefair.contract import HarnessFailure
 from tradefair.frameworks.models import parse_model
 from tradefair.frameworks.models.client import make_client
@@ -70,17 +72,12 @@ class Packed(Response):
         super().__init__(content, media_type="application/json", headers={"content-encoding": how})
 
 
-async def _endless() -> AsyncIterator[bytes]:
-    while True:
-        yield b" " * 65_536
+async def _spaces(times: int, size: int, pause: float) -> AsyncIterator[bytes]:
+    """Much longer, or much slower, than a reply may be; it ends, so that a client without bounds fails its test."""
+    for _ in range(times):
+        yield b" " * size
         # The server and its client share a loop.
-        await asyncio.sleep(0)
-
-
-async def _dripping() -> AsyncIterator[bytes]:
-    while True:
-        yield b" "
-        await asyncio.sleep(SOON / 50)
+        await asyncio.sleep(pause)
 
 
 async def asked(upstream: Any, notes: list[Json] | None = None, **fields: Any) -> Json:
@@ -102,11 +99,11 @@ _LONG = gzip.compress(b'{"choices": "' + b" " * (REPLY_LIMIT + 1) + b'"}')
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (lambda: StreamingResponse(_endless()), "the body is 'longer than 16777216 bytes'"),
+        (lambda: StreamingResponse(_spaces(1_000, 65_536, 0)), "the body is 'longer than 16777216 bytes'"),
         (lambda: Packed(_LONG), "the body is 'longer than 16777216 bytes'"),
         (lambda: Packed(b"no gzip"), "the reply is not understood: error is"),
         (lambda: Packed(b"{}", "br"), "content-encoding is 'br'"),
-        (lambda: StreamingResponse(_dripping()), "APITimeoutError"),
+        (lambda: StreamingResponse(_spaces(1_000, 1, SOON / 50)), "APITimeoutError"),
     ],
     ids=["endless", "packed", "not packed", "unknown packing", "dripping"],
 )
@@ -117,24 +114,55 @@ async def test_a_reply_is_bounded_in_bytes_and_as_a_whole_in_time(serving: Any, 
 
 
 async def test_a_packed_reply_is_unpacked_and_a_note_keeps_how_an_unreadable_one_began(
-    serving: Any, answers: Any
-) -> None:
-    notes: list[Json] = []
-    plain = bytes(answers.says("well").body)
-    async with serving(Packed(gzip.compress(plain)), PlainTextResponse("<html>" * 1_000)) as upstream:
-        assert text_of(await asked(upstream)) == "well"
-        with pytest.raises(HarnessFailure, match=r"openai:tiny at http://.*: the reply is not understood: the body is"):
-            await asked(upstream, notes)
-    assert [(note["kind"], len(note["found"])) for note in notes] == [("endpoint_reply", 2_000)]
-
-
-async def test_a_key_in_escapes_is_left_out_of_the_reply(
     serving: Any, answers: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-environment")
-    body = bytes(answers.says("my key: sk-of-the-environment").body).replace(b"sk-of", b"\\u0073k-of")
+    notes: list[Json] = []
+    plain = bytes(answers.says("well").body)
+    async with serving(Packed(gzip.compress(plain)), PlainTextResponse("<html>sk-of-the-environment" * 1_000)) as upstream:
+        assert text_of(await asked(upstream)) == "well"
+        with pytest.raises(HarnessFailure, match=r"openai:tiny at http://.*: the reply is not understood: the body is"):
+            await asked(upstream, notes)
+    shown = [(note["kind"], len(note["found"]), "sk-" in str(note)) for note in notes]
+    assert shown == [("endpoint_reply", 2_000, False)]
+
+
+@pytest.mark.parametrize("written", [b"sk-of", b"\\u0073k-of"])
+async def test_a_key_is_left_out_of_the_reply_in_escapes_too(
+    serving: Any, answers: Any, monkeypatch: pytest.MonkeyPatch, written: bytes
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-environment")
+    body = bytes(answers.says("my key: sk-of-the-environment").body).replace(b"sk-of", written)
     async with serving(PlainTextResponse(body)) as upstream:
         assert text_of(await asked(upstream)) == "my key: [key]"
+
+
+async def test_no_other_address_is_handed_the_key(serving: Any, answers: Any) -> None:
+    moved = Response(status_code=307, headers={"location": "/v1/chat/completions"})
+    async with serving(moved, answers.says("well")) as upstream:
+        with pytest.raises(HarnessFailure, match="status 307"):
+            await asked(upstream)
+    assert len(upstream.requests) == 1
+
+
+async def test_thoughts_that_a_window_has_cut_do_not_come_back(diary: Any) -> None:
+    standin = StandIn("responses_only", diary)
+    with standin.served() as url:
+        client = make_client("", parse_model("openai:tiny", base_url=f"{url}/v1", api="responses"))
+
+        async def goes_on(number: int, *history: Json) -> list[Json]:
+            """A round's call and its answer, as they go back."""
+            opened = {"role": "user", "content": opening(blank_view(round=number))}
+            said = (await client.ask({"model": "tiny", "messages": [opened, *history]}))["choices"][0]["message"]
+            return [said, {"role": "tool", "tool_call_id": said["tool_calls"][0]["id"], "content": "{}"}]
+
+        async with client.openai:
+            first = await goes_on(1)
+            last = await goes_on(2)
+            await goes_on(3, *last)
+            assert standin.thoughts == 1
+            await goes_on(4, *first)
+    assert standin.thoughts == 1
 
 
 def _refused(message: str, param: str | None = None, status: int = 400) -> JSONResponse:

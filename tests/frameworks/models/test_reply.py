@@ -41,24 +41,8 @@ _OUTPUT: Json = {
     "usage": {"input_tokens": 1, "output_tokens": 2},
 }
 # What servers put where something else belongs.
-_ODD: list[Any] = [
-    None,
-    True,
-    -1,
-    7,
-    1.5,
-    2**70,
-    "",
-    "x",
-    "\ud83c",
-    '"{}"',
-    [],
-    [None],
-    {},
-    {"a": {}},
-    [[[]]],
-    "{" * 50,
-]
+_NO_TEXTS: list[Any] = [None, True, -1, 7, 1.5, 2**70, [], [None], {}, {"a": {}}, [[[]]]]
+_ODD: list[Any] = [*_NO_TEXTS, "", "x", "\ud83c", '"{}"', "{" * 50]
 
 
 def read(body: Json, *taken: str) -> Completion:

@@ -1,4 +1,4 @@
-"""The stand-ins for providers refuse what providers refuse, and a seat that asks in their words plays to its end."""
+"""The stand-ins for providers refuse what providers refuse; `test_door` plays them."""
 
 from __future__ import annotations
 
@@ -21,65 +21,6 @@ from tests.frameworks.models.standins import (
     check_messages,
     plain_reply,
 )
-
-from tradefair.frameworks.models import ModelEndpoint
-from tradefair.frameworks.models.gateway import Gateway
-from tradefair.frameworks.models.gateway_app import GatewayApp, serve_app
-from tradefair.frameworks.models.responses import from_responses, output_to_keep, to_responses
-from tradefair.frameworks.models.wire import Answer, ChatRequest
-
-
-class Translated:
-    """A model behind a gateway that is asked over Responses; `left_out` are fields that its endpoint refuses."""
-
-    model = "tiny"
-
-    def __init__(self, url: str, *left_out: str, remembers: bool = True) -> None:
-        self._http = httpx2.AsyncClient(base_url=f"{url}/v1", trust_env=False)
-        self._left_out, self._remembers = left_out, remembers
-        self._kept: dict[str, list[Json]] = {}
-
-    async def answer(self, request: ChatRequest, asked: Any, occurrence: int) -> Answer:
-        said = to_responses(request.raw, self._kept)
-        body = {name: value for name, value in said.items() if name not in self._left_out}
-        response = await self._http.post("/responses", json=body)
-        reply = response.json()
-        if kept := output_to_keep(reply):
-            self._kept = {**self._kept, kept[0]: kept[1]} if self._remembers else {}
-        return Answer(response.status_code, from_responses(reply))
-
-    async def close(self) -> None:
-        await self._http.aclose()
-
-
-async def _played(teaching: Any, standin: StandIn, *left_out: str, remembers: bool = True) -> Any:
-    with standin.served() as url:
-        backend = Translated(url, *left_out, remembers=remembers)
-        async with teaching.table() as table, serve_app(GatewayApp(Gateway(backend), "key")) as address:
-            model = ModelEndpoint("openai", "tiny", "openai:tiny", base_url=address, api_key="key")
-            await table.play("react", model)
-        await backend.close()
-    return teaching.written(table)
-
-
-@pytest.mark.parametrize(
-    ("name", "left_out"), [("newest", ()), ("responses_only", ()), ("no_encryption", ("include",))]
-)
-async def test_a_seat_that_is_asked_over_responses_plays_as_inside_the_episode(
-    teaching: Any, name: str, left_out: tuple[str, ...]
-) -> None:
-    standin = StandIn(name, teaching.policy("random_legal"))
-    written = await _played(teaching, standin, "max_output_tokens", *left_out)
-    inside = await teaching.native(teaching.policy("random_legal"))
-    assert (written.head, standin.refused) == (inside.head, [])
-    assert (standin.thoughts > 0) is (name != "no_encryption")
-
-
-async def test_thoughts_that_are_forgotten_are_not_missed_where_nothing_of_theirs_goes_back(teaching: Any) -> None:
-    standin = StandIn("newest", teaching.policy("random_legal"))
-    written = await _played(teaching, standin, "max_output_tokens", remembers=False)
-    assert (written.head, standin.thoughts) == ((await teaching.native(teaching.policy("random_legal"))).head, 0)
-
 
 _ASK: Json = {"model": "tiny", "messages": [{"role": "user", "content": "play"}]}
 _TOOLS = [{"type": "function", "function": {"name": "look"}}]

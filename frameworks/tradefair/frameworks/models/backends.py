@@ -7,7 +7,7 @@ from typing import Protocol
 import orjson
 
 from tradefair.contract import HarnessFailure
-from tradefair.frameworks.models.access import KEY_NAME, api_key, check_allowed, endpoint_url, is_loopback, shown_url
+from tradefair.frameworks.models.access import KEY_NAME, is_loopback, shown_url
 from tradefair.frameworks.models.canonical import Canonical
 from tradefair.frameworks.models.endpoint import ModelEndpoint
 from tradefair.frameworks.models.fault_replies import FAULT_ID
@@ -81,9 +81,7 @@ class PolicyBackend:
 
     def _reply(self, request: Json, number: int) -> Answer:
         """The reply under a number; usage is estimated."""
-        # A policy that met an answer to a call that it never made would not find its own as the last one.
-        made = [message for message in request["messages"] if not str(message.get("tool_call_id")).startswith(FAULT_ID)]
-        reply = self._brain.reply(self._seen.of(made))
+        reply = self._brain.reply([*filter(None, self._seen.of(request["messages"]))])
         tokens = {"input_tokens": reply.input_tokens, "output_tokens": reply.output_tokens}
         if reply.call is None:
             return completion(self.model, number, {"content": reply.text}, "stop", **tokens)
@@ -92,8 +90,11 @@ class PolicyBackend:
         return completion(self.model, number, message, "tool_calls", **tokens)
 
 
-def _visible(message: Json) -> Visible:
+def _visible(message: Json) -> Visible | None:
     """A message as the policy may see it. The wire has no status, so a refusal is known by its form only."""
+    # A policy that met an answer to a call that it never made would not find its own as the last one.
+    if str(message.get("tool_call_id")).startswith(FAULT_ID):
+        return None
     text = content_text(message.get("content"))
     return Visible(message["role"], text, message.get("tool_call_id"), message["role"] == "tool" and is_refusal(text))
 
@@ -110,10 +111,8 @@ class UpstreamBackend:
 
         from tradefair.frameworks.models.door import Door
 
-        url = endpoint_url(endpoint.base_url)
-        check_allowed(url)
+        url, self._key = endpoint.address
         self.model = endpoint.model
-        self._key = endpoint.api_key or api_key(url)
         self._url = f"{url.rstrip('/')}/chat/completions"
         # Ten seconds to connect, since an address that is wrong should show early; the reply itself may take minutes.
         patience = httpx2.Timeout(timeout_s, connect=10.0)

@@ -7,7 +7,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from tradefair.frameworks.models.wire import resent_arguments
+from tradefair.frameworks.models.wire import function_call, resent_arguments
 
 # langchain's names for the senders of messages, and the wire's.
 _ROLES = {"system": "system", "human": "user", "ai": "assistant", "tool": "tool"}
@@ -20,15 +20,11 @@ def to_wire(message: BaseMessage) -> dict[str, Any]:
         wire["tool_call_id"] = message.tool_call_id
     if isinstance(message, AIMessage) and (message.tool_calls or message.invalid_tool_calls):
         # Good calls first, as langchain keeps them apart; the order within the reply is lost where both occur.
-        good = [_call_to_wire(call["id"], call["name"], json.dumps(call["args"])) for call in message.tool_calls]
+        good = [function_call(call["id"], call["name"], json.dumps(call["args"])) for call in message.tool_calls]
         bad = [
-            _call_to_wire(call["id"], call["name"], resent_arguments(call["args"] or ""))
+            function_call(call["id"], call["name"], resent_arguments(call["args"] or ""))
             for call in message.invalid_tool_calls
         ]
         # Null content is OpenAI's own form for a message of calls only.
         wire |= {"tool_calls": good + bad, "content": wire["content"] or None}
     return wire
-
-
-def _call_to_wire(call_id: str | None, name: str | None, arguments: str) -> dict[str, Any]:
-    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}

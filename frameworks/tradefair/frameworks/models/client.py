@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import orjson
 from httpx2 import Response
@@ -21,19 +21,11 @@ from openai import (
 from pydantic import JsonValue
 
 from tradefair.contract import HarnessFailure
-from tradefair.frameworks.models.access import (
-    KEY_NAME,
-    ProviderUnavailable,
-    api_key,
-    check_allowed,
-    endpoint_url,
-    is_loopback,
-    shown_url,
-)
+from tradefair.frameworks.models.access import KEY_NAME, ProviderUnavailable, is_loopback, shown_url
 from tradefair.frameworks.models.door import NOT_UNDERSTOOD, Door
 from tradefair.frameworks.models.endpoint import ModelEndpoint
 from tradefair.frameworks.models.recording import NOT_RECORDED, NotRecorded
-from tradefair.frameworks.models.wire import Json
+from tradefair.frameworks.models.wire import Json, as_object
 from tradefair.tracestore.redaction import redacted
 
 RETRIES = 4
@@ -100,9 +92,7 @@ class ChatClient:
 
 def make_client(framework: str, endpoint: ModelEndpoint) -> ChatClient:
     """A client of an `openai:` endpoint; close its `openai` after use. Raises HarnessFailure, ScenarioError."""
-    url = endpoint_url(endpoint.base_url)
-    check_allowed(url)
-    key = endpoint.api_key or api_key(url)
+    url, key = endpoint.address
     door = Door(key, endpoint.dialect, outside=not is_loopback(url), prompts=endpoint.prompts, note=endpoint.note)
     asked: dict[str, Any] = {"timeout": endpoint.timeout_s, "max_retries": RETRIES, "http_client": door}
     openai = AsyncOpenAI(base_url=url, api_key=key, **asked)
@@ -136,9 +126,8 @@ def _said(error: OpenAIError) -> str:
     """The endpoint's own words where there are any; the package's quote the whole body."""
     if not isinstance(error, APIError):
         return str(error)
-    stated: Any = error.body
     # OpenAI's errors are `{"error": {"message": …}}`; the package has opened the outer object already.
-    said = cast("dict[str, Any]", stated).get("message") if isinstance(stated, dict) else None
+    said = as_object(error.body).get("message")
     return said if isinstance(said, str) else error.message
 
 

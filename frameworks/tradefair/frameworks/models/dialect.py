@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import orjson
 
 from tradefair.cli.terminal import say
 from tradefair.contract.text import clean_line
-from tradefair.frameworks.models.wire import Json
+from tradefair.frameworks.models.wire import Json, as_object
 
 Api: TypeAlias = Literal["auto", "chat", "responses", "gateway"]
 """The API that is asked: `auto` begins with chat completions and moves to Responses once; a gateway is ours."""
@@ -28,6 +28,8 @@ THOUGHTS = 15_360
 
 _MOST_LEARNT = 6
 _ADAPTED = (400, 404, 422)
+NOT_THERE = (404, 405)
+"""What a server answers on a path that it does not have."""
 _BOUNDS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _OPTIONAL = ("include", "store", "parallel_tool_calls", "stream_options", "temperature", "top_p", "seed", "stop")
 _OTHER_API = re.compile(r"/responses\b|responses api", re.IGNORECASE)
@@ -65,6 +67,10 @@ class Refusal(NamedTuple):
             return re.split(r"[.\[]", self.param)[0] == field
         return re.search(rf"(?<![\w.-]){field}(?![\w-])", self.message) is not None
 
+    def is_about(self, field: str) -> bool:
+        """Whether it is about a field of chat completions: the other API has `reasoning.effort` for one."""
+        return self.names(field) or (self.param != "" and self.names(field.partition("_")[0]))
+
 
 def read_refusal(content: bytes) -> Refusal:
     """The words of an error's body, whoever wrote it."""
@@ -72,9 +78,9 @@ def read_refusal(content: bytes) -> Refusal:
         body: Any = orjson.loads(content)
     except orjson.JSONDecodeError:
         return Refusal(clean_line(content[:2_000].decode(errors="replace")))
-    stated = cast("Json", body) if isinstance(body, dict) else {}
+    stated = as_object(body)
     error: Any = stated.get("error", stated.get("detail", stated))
-    inside = cast("Json", error) if isinstance(error, dict) else {}
+    inside = as_object(error)
     message = inside.get("message") or (error if isinstance(error, str) else orjson.dumps(error).decode())
     return Refusal(str(message)[:2_000], str(inside.get("param") or "")[:200], str(inside.get("code") or "")[:200])
 
@@ -102,7 +108,11 @@ class Dialect:
         if self._folds:
             said["messages"] = _folded(said["messages"])
         bound = next((name for name in _BOUNDS if isinstance(said.get(name), int)), None)
-        if bound and bound not in self._named and (self._bound or api == "responses"):
+        return said if bound is None or bound in self._named else self._bounded(said, bound, api)
+
+    def _bounded(self, said: Json, bound: str, api: str) -> Json:
+        """The request with its bound under the name that the endpoint takes, and beside it room for thoughts."""
+        if self._bound or api == "responses":
             # Who says `max_completion_tokens` has thought of thoughts.
             said[self._bound or bound] = said.pop(bound) + (THOUGHTS if bound == "max_tokens" else 0)
         return said
@@ -115,8 +125,7 @@ class Dialect:
     def move(self, why: Refusal) -> str:
         """Speak Responses from now on; the sentence that says so."""
         self.api, self._refused_chat = "responses", why.message
-        at_once = "--api responses asks there at once"
-        return self._learn(f"{self._label} answers over {RESPONSES}: {_cut(why.message)} ({at_once})")
+        return self._learn(f"answers over {RESPONSES}", why, " (--api responses asks there at once)")
 
     def learn(self, status: int, why: Refusal, sent: Json) -> str | None:
         """What follows from a refusal for the next request, in a sentence; None where nothing does."""
@@ -125,33 +134,40 @@ class Dialect:
             return None
         if self.may_move and _OTHER_API.search(why.message):
             return self.move(why)
+        refused = next((name for name in (*_BOUNDS, *_OPTIONAL) if name in sent and why.names(name)), "")
+        return self._say_less(why) or self._change(refused, why)
+
+    def _say_less(self, why: Refusal) -> str | None:
+        """Send no thoughts back, or no message of the system's."""
         if self.api == "responses" and self.carries and _ABOUT_THOUGHTS.search(why.message):
             self.carries = False
             self.left_out.add("include")
-            return self._learn(f"{self._label} takes no thoughts back: {_cut(why.message)}")
+            return self._learn("takes no thoughts back", why)
         if not self._folds and _NO_SYSTEM.search(why.message):
             self._folds = True
-            return self._learn(f"{self._label} takes the system text as a user's: {_cut(why.message)}")
-        refused = next((name for name in (*_BOUNDS, *_OPTIONAL) if name in sent and why.names(name)), None)
-        if refused is None or self._named & {refused, *(_BOUNDS if refused in _BOUNDS else ())}:
+            return self._learn("takes the system text as a user's", why)
+        return None
+
+    def _change(self, refused: str, why: Refusal) -> str | None:
+        """Say a field otherwise, or leave it out, unless a person named it."""
+        names = _BOUNDS if refused in _BOUNDS else (refused,)
+        if not refused or not self._named.isdisjoint(names):
             return None
         other = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}.get(refused)
         if other is not None and not self._bound:
             self._bound = other
-            return self._learn(f"{self._label} is asked with {other}: {_cut(why.message)}")
-        self.left_out |= set(_BOUNDS) if refused in _BOUNDS else {refused}
-        return self._learn(f"{self._label} is asked without {refused}: {_cut(why.message)}")
+            return self._learn(f"is asked with {other}", why)
+        self.left_out.update(names)
+        return self._learn(f"is asked without {refused}", why)
 
     def advice(self, status: int, why: Refusal) -> str:
         """What to do about a refusal that nothing was learnt from; empty where nobody knows."""
         if self._chosen == "gateway" or status not in (*_ADAPTED, 405):
             return ""
-        # The other API has `reasoning.effort` for `reasoning_effort`.
-        spelt = {name: (name, name.partition("_")[0] if why.param else name) for name in sorted(self._named)}
-        named = next((name for name, names in spelt.items() if any(map(why.names, names))), None)
+        named = next((name for name in sorted(self._named) if why.is_about(name)), None)
         if named is not None:
             return f"leave `{named}` out of --model"
-        if self._chosen != "auto" and (status in (404, 405) or _OTHER_API.search(why.message)):
+        if self._chosen != "auto" and (status in NOT_THERE or _OTHER_API.search(why.message)):
             return "--api auto finds the API that it speaks"
         hint = next((hint for words, hint in _HINTS if re.search(words, why.message, re.IGNORECASE)), "")
         before = f"over {CHAT} it said: {_cut(self._refused_chat)}" if self._refused_chat else ""
@@ -161,7 +177,8 @@ class Dialect:
         """The note about something that was learnt."""
         return {"kind": "endpoint_dialect", "api": self.api, "left_out": sorted(self.left_out), "said": said}
 
-    def _learn(self, said: str) -> str:
+    def _learn(self, does: str, why: Refusal, hint: str = "") -> str:
+        said = f"{self._label} {does}: {_cut(why.message)}{hint}"
         self.learnt.append(said)
         say(f"[model] {said}")
         return said

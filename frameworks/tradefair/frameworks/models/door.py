@@ -18,7 +18,7 @@ from httpx2 import URL, ReadTimeout, Request, Response
 from openai import DefaultAsyncHttpxClient
 
 from tradefair.frameworks.models.access import certificates
-from tradefair.frameworks.models.dialect import CHAT, RESPONSES, Dialect, Note, read_refusal
+from tradefair.frameworks.models.dialect import CHAT, NOT_THERE, RESPONSES, Dialect, Note, read_refusal
 from tradefair.frameworks.models.prompts import Prompts
 from tradefair.frameworks.models.reply import (
     REPLY_LIMIT,
@@ -30,7 +30,7 @@ from tradefair.frameworks.models.reply import (
     without_thoughts,
 )
 from tradefair.frameworks.models.responses import from_responses, output_to_keep, to_responses
-from tradefair.frameworks.models.wire import PASSED_ON, Answer, Json, error_answer
+from tradefair.frameworks.models.wire import PASSED_ON, Answer, Json, as_object, as_objects, error_answer
 from tradefair.tracestore.redaction import redacted
 
 NOT_UNDERSTOOD = "not_understood"
@@ -49,13 +49,10 @@ class _Received(NamedTuple):
     headers: dict[str, str]
     content: bytes
 
-
-class _Unread(Exception):
-    """What was raised while a reply was read, with its bytes."""
-
-    def __init__(self, cause: Exception, content: bytes) -> None:
-        super().__init__(cause)
-        self.cause, self.content = cause, content
+    @property
+    def passed_on(self) -> dict[str, str]:
+        """The headers that reach the client of a model."""
+        return {name: self.headers[name] for name in PASSED_ON if name in self.headers}
 
 
 class Door(DefaultAsyncHttpxClient):
@@ -93,55 +90,69 @@ class Door(DefaultAsyncHttpxClient):
 
     async def send(self, request: Request, **options: Any) -> Response:
         """The answer to a question; `heard` is then the clean reply. Other requests are answered without the key."""
-        asked = _question(request)
         if options.pop("stream", False):
             return await super().send(request, stream=True, **options)
+        asked = _question(request)
         if asked is None:
             received = await self._exchange(request, **options)
             return Response(received.status, headers=received.headers, content=received.content, request=request)
-        wire: Json = {}
-        try:
-            received, sent = await self._ask(request, asked, **options)
-            answer, wire = self._read(received, asked, sent)
-        except (NotUnderstood, zlib.error) as error:
-            answer = await self._unread(error, b"")
-        except _Unread as error:
-            answer = await self._unread(error.cause, error.content)
-        content = orjson.dumps(answer.body)
-        # Once more: an endpoint may write the key in escapes.
-        if self._key.encode() in content:
-            content = redacted(content.decode(), self._key).encode()
-            answer = replace(answer, body=orjson.loads(content))
+        answer, wire = await self._answer(request, asked, **options)
+        answer = self._without_key(answer)
         if answer.ok:
             self.heard = answer.body
         if self._prompts is not None:
-            self._prompts.heard(
-                asked, {"status": answer.status, "body": answer.body} | ({"wire": wire} if wire else {})
-            )
+            said = {"status": answer.status, "body": answer.body}
+            self._prompts.heard(asked, said | ({"wire": wire} if wire else {}))
         if answer.ok and not self._thoughts:
             answer = replace(answer, body=without_thoughts(answer.body))
-        return _response(answer, request)
+        headers = {"content-type": "application/json", **answer.headers}
+        return Response(answer.status, headers=headers, content=orjson.dumps(answer.body), request=request)
+
+    async def _answer(self, request: Request, asked: Json, **options: Any) -> tuple[Answer, Json]:
+        """The answer as an agent gets it, and what prompts say of the way that it came."""
+        try:
+            received, sent = await self._ask(request, asked, **options)
+        except (NotUnderstood, zlib.error) as error:
+            return await self._unread(error, b""), {}
+        if not 200 <= received.status < 300:
+            return self._refused(received), {}
+        try:
+            body = parse(received.content)
+            read = completion(from_responses(body) if self._dialect.api == "responses" else body, _ids(asked))
+        except Failed as failure:
+            return Answer(failure.status, _error(failure.message, "failed"), received.passed_on), {}
+        # Whatever is raised between bytes and reply is about the reply.
+        except Exception as error:
+            return await self._unread(error, received.content), {}
+        return Answer(200, read.body, received.passed_on), self._remember(body, read, sent)
 
     async def _ask(self, request: Request, asked: Json, **options: Any) -> tuple[_Received, Json]:
         """The endpoint's answer once nothing more can be learnt from its refusals, and what it was sent."""
-        dialect = self._dialect
-        known = len(dialect.learnt)
-        sent, received = await self._say(request, asked, dialect.api, **options)
-        while received.status >= 400:
-            why, found = read_refusal(received.content), None
-            # Another seat may have learnt something meanwhile.
-            if len(dialect.learnt) == known:
-                said = dialect.learn(received.status, why, sent)
-                if said is None and received.status in (404, 405) and dialect.may_move and not why.of_model:
-                    found = await self._say(request, asked, "responses", **options)
-                    said = dialect.move(why) if found[1].status not in (404, 405) else None
-                if said is None:
-                    break
-                if self._note is not None:
-                    await self._note(dialect.note(said))
-            known = len(dialect.learnt)
-            sent, received = found or await self._say(request, asked, dialect.api, **options)
-        return received, sent
+        learnt, found = self._dialect.learnt, None
+        while True:
+            known = len(learnt)
+            sent, received = found or await self._say(request, asked, self._dialect.api, **options)
+            # Unless another seat has learnt something meanwhile.
+            may_learn = received.status >= 400 and len(learnt) == known
+            found = await self._learn(request, asked, sent, received, **options) if may_learn else None
+            # It ends, because there are only so many things that can be learnt.
+            if received.status < 400 or len(learnt) == known:
+                return received, sent
+
+    async def _learn(
+        self, request: Request, asked: Json, sent: Json, received: _Received, **options: Any
+    ) -> tuple[Json, _Received] | None:
+        """Learn what follows from a refusal; the other API's answer, where that was tried for it and is the one."""
+        dialect, why, found = self._dialect, read_refusal(received.content), None
+        said = dialect.learn(received.status, why, sent)
+        if said is None and received.status in NOT_THERE and dialect.may_move and not why.of_model:
+            found = await self._say(request, asked, "responses", **options)
+            said = dialect.move(why) if found[1].status not in NOT_THERE else None
+        if said is None:
+            return None
+        if self._note is not None:
+            await self._note(dialect.note(said))
+        return found
 
     async def _say(self, request: Request, asked: Json, api: str, **options: Any) -> tuple[Json, _Received]:
         """What is sent in the words of an API, and what comes back."""
@@ -170,21 +181,6 @@ class Door(DefaultAsyncHttpxClient):
             content = redacted(content.decode(errors="replace"), self._key).encode()
         return _Received(answer.status_code, headers, content)
 
-    def _read(self, received: _Received, asked: Json, sent: Json) -> tuple[Answer, Json]:
-        """The answer as an agent gets it, and what is known of the way that it came. Raises _Unread."""
-        headers = {name: received.headers[name] for name in PASSED_ON if name in received.headers}
-        if not 200 <= received.status < 300:
-            return self._refused(received, headers), {}
-        try:
-            body = parse(received.content)
-            read = completion(from_responses(body) if self._dialect.api == "responses" else body, _ids(asked))
-        except Failed as failure:
-            return Answer(failure.status, _error(failure.message, "failed"), headers), {}
-        # Whatever is raised between bytes and reply is about the reply.
-        except Exception as error:
-            raise _Unread(error, received.content) from error
-        return Answer(200, read.body, headers), self._remember(body, read, sent)
-
     async def _unread(self, error: Exception, content: bytes) -> Answer:
         """The answer in place of one that cannot be read; a note keeps how that begins."""
         cause = error if isinstance(error, NotUnderstood) else NotUnderstood(type(error).__name__, str(error))
@@ -193,11 +189,18 @@ class Door(DefaultAsyncHttpxClient):
             await self._note({"kind": "endpoint_reply", "said": str(cause), "found": found})
         return error_answer(422, str(cause), NOT_UNDERSTOOD, retry=False)
 
-    def _refused(self, received: _Received, headers: dict[str, str]) -> Answer:
+    def _refused(self, received: _Received) -> Answer:
         why = read_refusal(received.content)
         advice = self._dialect.advice(received.status, why)
         message = f"{why.message[:1_000]}; {advice}" if advice else why.message
-        return Answer(received.status, _error(message, why.code, why.param), headers)
+        return Answer(received.status, _error(message, why.code, why.param), received.passed_on)
+
+    def _without_key(self, answer: Answer) -> Answer:
+        """The answer without the key, which an endpoint may have written in escapes."""
+        content = orjson.dumps(answer.body)
+        if self._key.encode() not in content:
+            return answer
+        return replace(answer, body=orjson.loads(redacted(content.decode(), self._key)))
 
     def _remember(self, body: Json, read: Completion, sent: Json) -> Json:
         """Keep a reply's thoughts for the next request; what prompts say of the way."""
@@ -205,17 +208,19 @@ class Door(DefaultAsyncHttpxClient):
         if self._dialect.api == "chat":
             return wire
         calls = {str(item.get("call_id")) for item in cast("list[Json]", sent.get("input", ()))}
-        carried = [first for first in self._kept if first in calls]
+        carried = {first: output for first, output in self._kept.items() if first in calls}
         kept = output_to_keep(body) if self._dialect.carries else None
         # Those of the last request only: what a window has cut does not come back.
-        self._kept = {first: self._kept[first] for first in carried} | (dict([kept]) if kept else {})
-        wire |= {"api": "responses"} | ({"carried": len(carried)} if carried else {})
-        thoughts = [str(item["encrypted_content"]) for item in (kept or ("", []))[1] if item.get("encrypted_content")]
-        if thoughts:
-            # Nobody can read them: a digest says whether two runs had the same.
-            written = "".join(thoughts).encode()
-            wire["thoughts"] = {"bytes": len(written), "digest": hashlib.blake2b(written, digest_size=16).hexdigest()}
-        return wire
+        self._kept = carried | (dict([kept]) if kept else {})
+        of_way = {"api": "responses", "carried": len(carried), "thoughts": _sealed(kept[1] if kept else ())}
+        return wire | {name: said for name, said in of_way.items() if said}
+
+
+def _sealed(output: Sequence[Json]) -> Json:
+    """Size and digest of encrypted thoughts: nobody can read them, and a digest says whether two runs had the same."""
+    written = "".join(str(item["encrypted_content"]) for item in output if item.get("encrypted_content")).encode()
+    digest = hashlib.blake2b(written, digest_size=16).hexdigest()
+    return {"bytes": len(written), "digest": digest} if written else {}
 
 
 def _question(request: Request) -> Json | None:
@@ -223,10 +228,9 @@ def _question(request: Request) -> Json | None:
     if request.method != "POST" or not request.url.path.endswith(CHAT):
         return None
     try:
-        asked: Any = orjson.loads(request.content)
+        found = as_object(orjson.loads(request.content))
     except orjson.JSONDecodeError:
         return None
-    found = cast("Json", asked) if isinstance(asked, dict) else {}
     return found if isinstance(found.get("messages"), list) else None
 
 
@@ -254,15 +258,9 @@ async def _unpacked(answer: Response) -> bytes:
 
 def _ids(asked: Json) -> set[str]:
     """The ids of the calls in a request's history."""
-    messages = cast("list[Json]", [message for message in asked["messages"] if isinstance(message, dict)])
-    calls: list[Any] = [call for message in messages for call in message.get("tool_calls") or ()]
-    return {str(cast("Json", call).get("id")) for call in calls if isinstance(call, dict)}
+    messages = as_objects(asked["messages"])
+    return {str(call.get("id")) for message in messages for call in as_objects(message.get("tool_calls"))}
 
 
 def _error(message: str, code: str, param: str = "") -> Json:
     return {"error": {"message": message, "param": param or None, "code": code or None}}
-
-
-def _response(answer: Answer, request: Request) -> Response:
-    headers = {"content-type": "application/json", **answer.headers}
-    return Response(answer.status, headers=headers, content=orjson.dumps(answer.body), request=request)

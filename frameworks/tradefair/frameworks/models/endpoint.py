@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from tradefair.contract import Policy, ScenarioError
 from tradefair.contract.errors import needs_extra
 from tradefair.contract.policy import parse_policy
-from tradefair.frameworks.models.access import endpoint_url
+from tradefair.frameworks.models.access import api_key, check_allowed, endpoint_url
 from tradefair.frameworks.models.local.weights import label_of
 
 if TYPE_CHECKING:
@@ -70,6 +70,13 @@ class ModelEndpoint:
 
         return dialect_of(endpoint_url(self.base_url), self.label, self.api, self.named)
 
+    @property
+    def address(self) -> tuple[str, str]:
+        """The URL that is asked, and its key. Raises HarnessFailure where it may not be asked, ScenarioError."""
+        url = endpoint_url(self.base_url)
+        check_allowed(url)
+        return url, self.api_key or api_key(url)
+
     def with_policy(self, policy: Policy) -> ModelEndpoint:
         """The same endpoint with the live policy of one seat and episode.
 
@@ -88,33 +95,37 @@ def parse_model(
     So do the fields that stand in the text, as in `openai:<model>(reasoning_effort=low)`; they are part of the label.
     """
     kind, _, rest = text.strip().partition(":")
-    _check_asked_as(text, kind, base_url if rest or kind == "local" else None, api)
     # Paths may have parentheses, and a policy's are its own.
-    fields: dict[str, JsonValue] = {}
-    if kind not in ("policy", "replay", "local"):
-        rest, fields = read_fields(rest)
+    rest, fields = (rest, {}) if kind in ("policy", "replay", "local") else read_fields(rest)
+    if not rest and kind != "local":
+        raise ScenarioError(f"{text!r} is not a model: write {_SPELLINGS}")
+    _check_asked_as(text, kind, base_url, api)
     asked = {**fields, **(options or {})}
     named = frozenset(asked)
-    if kind == "openai" and rest:
+    if kind == "openai":
         label = f"openai:{spell_fields(rest, fields)}"
         return ModelEndpoint("openai", rest, label, asked, base_url, api=cast("Api", api), named=named)
     if kind == "local":
         # Patient: several seats may wait for one engine, which answers them one after another.
         return ModelEndpoint("local", rest, label_of(rest), asked, timeout_s=600.0)
-    if kind == "policy" and rest:
+    if kind == "policy":
         name, params = parse_policy(rest)
         return ModelEndpoint("policy", name, f"policy:{rest.strip()}", params)
-    if kind == "replay" and rest:
+    if kind == "replay":
         return ModelEndpoint("replay", rest, f"replay:{rest}", asked)
     # Last: a provider is any name, so it would also take the three kinds above.
-    if rest and _PROVIDER.fullmatch(kind):
-        # Looked for before the trace exists: a run must not begin with a model that cannot be made.
-        package, extra = _EXTRAS.get(kind, ("langchain", "langchain"))
-        if find_spec("langchain") is None or find_spec(package) is None:
-            others = "" if kind in _EXTRAS else f"langchain-{kind.replace('_', '-')}"
-            raise ScenarioError(needs_extra(repr(text[:80]), extra, others))
-        return ModelEndpoint("langchain", rest, f"{kind}:{spell_fields(rest, fields)}", asked)
-    raise ScenarioError(f"{text!r} is not a model: write {_SPELLINGS}")
+    if not _PROVIDER.fullmatch(kind):
+        raise ScenarioError(f"{text!r} is not a model: write {_SPELLINGS}")
+    _check_installed(text, kind)
+    return ModelEndpoint("langchain", rest, f"{kind}:{spell_fields(rest, fields)}", asked)
+
+
+def _check_installed(text: str, provider: str) -> None:
+    """Before the trace exists: a run must not begin with a model that cannot be made."""
+    package, extra = _EXTRAS.get(provider, ("langchain", "langchain"))
+    if find_spec("langchain") is None or find_spec(package) is None:
+        others = "" if provider in _EXTRAS else f"langchain-{provider.replace('_', '-')}"
+        raise ScenarioError(needs_extra(repr(text[:80]), extra, others))
 
 
 def _check_asked_as(text: str, kind: str, base_url: str | None, api: str) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from tradefair.frameworks.models.faults import Fault
-from tradefair.frameworks.models.wire import Answer, ChatRequest, completion, error_answer, function_call
+from tradefair.frameworks.models.wire import Answer, ChatRequest, as_object, completion, error_answer, function_call
 
 FAULT_ID = "fault-"
 """How the ids of injected calls begin; policies are not shown the exchange."""
@@ -67,11 +67,8 @@ def _calling(call_id: str, name: str, arguments: str) -> dict[str, Any]:
 def _tool(tool: Mapping[str, Any]) -> tuple[str, bool]:
     """Name of a tool, and whether it can be called without arguments."""
     # A client may send tools of other types, without a `function`.
-    function = tool.get("function")
-    stated = cast("Mapping[str, Any]", function if isinstance(function, dict) else {})
-    parameters = stated.get("parameters")
-    needed = cast("Mapping[str, Any]", parameters).get("required") if isinstance(parameters, dict) else None
-    return str(stated.get("name")), not needed
+    stated = as_object(tool.get("function"))
+    return str(stated.get("name")), not as_object(stated.get("parameters")).get("required")
 
 
 def _harmless(tools: list[tuple[str, bool]]) -> str:

@@ -57,17 +57,8 @@ def noting(note: Callable[[dict[str, Any]], Awaitable[None]]) -> OnCall:
     async def on_call(call: ModelCall) -> None:
         if call.fault is None and call.status < 400:
             return
-        await note(
-            {
-                "kind": "endpoint_fault",
-                "request": call.number,
-                "model": call.model,
-                "status": call.status,
-                "fault": call.fault,
-                "retried": call.retried,
-                "latency_s": call.latency_s,
-            }
-        )
+        told = {name: getattr(call, name) for name in ("model", "status", "fault", "retried", "latency_s")}
+        await note({"kind": "endpoint_fault", "request": call.number, **told})
 
     return on_call
 
@@ -78,6 +69,18 @@ class Delivery(NamedTuple):
     answer: Answer
     fault: Fault | None
     ticket: Ticket
+
+
+class _Question(NamedTuple):
+    """A request on its way; `started` on the clock of `perf_counter`."""
+
+    number: int
+    request: ChatRequest
+    asked: Canonical
+    ticket: Ticket
+    fault: Fault | None
+    retried: bool
+    started: float
 
 
 class Gateway:
@@ -119,21 +122,21 @@ class Gateway:
         started = perf_counter()
         # Every request has a number, retries too: schedules of faults are written in requests.
         self._number += 1
-        number, fault = self._number, self._faults.at(self._number)
-        request = self._with_options(request)
+        fault, request = self._faults.at(self._number), self._with_options(request)
         # After the options were added: they decide the answer as much as what the client sent.
         asked = canonical(request.raw)
         ticket = self._attempts.take(asked.key, retried=retried)
+        question = _Question(self._number, request, asked, ticket, fault, retried, started)
         # Not asked at all: the repeat after such a fault must be the question's first time at the backend.
         if fault is not None and fault.kind in ("429", "500"):
             answer = refused(fault)
             # Not every client says that it tries again; a lost answer makes the next equal request a repeat.
             ticket.lost = True
-            self._record(request, asked, ticket, answer, started, fault)
+            self._record(question, answer)
         else:
-            answer = await self._ask(request, asked, ticket, number, fault)
+            answer = await self._ask(question)
         # Told before the answer goes out, so that a note cannot arrive after the agent has gone on.
-        await self._tell(number, retried, asked, ticket, answer, fault, started)
+        await self._tell(question, answer)
         return Delivery(answer, fault, ticket)
 
     async def close(self) -> None:
@@ -154,12 +157,11 @@ class Gateway:
         # The request's own fields win: a framework may set a field that the endpoint's options also name.
         return request.model_copy(update={"raw": {**self._options, **request.raw}})
 
-    async def _ask(
-        self, request: ChatRequest, asked: Canonical, ticket: Ticket, number: int, fault: Fault | None
-    ) -> Answer:
+    async def _ask(self, question: _Question) -> Answer:
         """The ticket's answer: the one there is, the one under way, or a new one."""
+        ticket = question.ticket
         if ticket.task is None:
-            ticket.task = asyncio.create_task(self._answer(request, asked, ticket, number, fault))
+            ticket.task = asyncio.create_task(self._answer(question))
             self._running.add(ticket.task)
             ticket.task.add_done_callback(self._running.discard)
         # A client that gives up must not cancel the question: its retry gets the answer.
@@ -169,51 +171,34 @@ class Gateway:
             ticket.task, ticket.lost = None, True
         return answer
 
-    async def _answer(
-        self, request: ChatRequest, asked: Canonical, ticket: Ticket, number: int, fault: Fault | None
-    ) -> Answer:
-        started = perf_counter()
+    async def _answer(self, question: _Question) -> Answer:
+        request, fault = question.request, question.fault
         # A fault is recorded as the reply that it was: a replay must meet it without a schedule.
         if fault is not None and fault.replaces:
-            answer = fault_reply(fault, request, number)
+            answer = fault_reply(fault, request, question.number)
         else:
             try:
-                answer = await self._backend.answer(request, asked, ticket.occurrence)
+                answer = await self._backend.answer(request, question.asked, question.ticket.occurrence)
             except RequestError as error:
                 answer = error_answer(error.status, str(error), error.code, retry=False)
             except Exception as error:
                 # A policy is not the agent's code: its fault ends the run, and must not look like the agent's.
                 answer = error_answer(400, f"{self.model} failed: {error!r}"[:1_000], "harness_failure", retry=False)
-        self._record(request, asked, ticket, answer, started, fault)
+        self._record(question, answer)
         return answer
 
-    def _record(
-        self,
-        request: ChatRequest,
-        asked: Canonical,
-        ticket: Ticket,
-        answer: Answer,
-        started: float,
-        fault: Fault | None,
-    ) -> None:
+    def _record(self, question: _Question, answer: Answer) -> None:
+        _, request, asked, ticket, fault, _, started = question
         if self._prompts is not None:
             self._prompts.heard(request.raw, {"status": answer.status, "body": answer.body})
         if self._recorder is not None:
             # Latency is recorded and not replayed (docs/explanation/why/frameworks.md).
             self._recorder.add(asked, ticket.occurrence, answer, perf_counter() - started, fault and fault.kind)
 
-    async def _tell(
-        self,
-        number: int,
-        retried: bool,
-        asked: Canonical,
-        ticket: Ticket,
-        answer: Answer,
-        fault: Fault | None,
-        started: float,
-    ) -> None:
+    async def _tell(self, question: _Question, answer: Answer) -> None:
         if self._on_call is None:
             return
+        number, _, asked, ticket, fault, retried, started = question
         # From the body and not from the backend: a fault's reply states its usage in the same form.
         usage = usage_of(answer.body)
         told = self._on_call(

@@ -158,4 +158,4 @@ def _clock(view: TurnView) -> tuple[object, ...]:
 
 
 def _read(messages: Sequence[Visible]) -> int:
-    return sum(len(message.text.encode()) for message in messages) // _BYTES_PER_TOKEN
+    return len("".join([message.text for message in messages]).encode()) // _BYTES_PER_TOKEN

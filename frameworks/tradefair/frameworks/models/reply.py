@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 
 import orjson
 
-from tradefair.frameworks.models.wire import Json, function_call, read_arguments
+from tradefair.frameworks.models.wire import Json, as_object, function_call, read_arguments, reply_body
 
 REPLY_LIMIT = 16 * 1024 * 1024
 """Bytes of one reply, unpacked."""
@@ -85,39 +85,33 @@ def completion(body: Json, taken: Collection[str] = ()) -> Completion:
 
     Raises NotUnderstood, and Failed for an error inside.
     """
-    choices = body.get("choices")
-    first: Any = cast("list[Any]", choices)[0] if isinstance(choices, list) and choices else None
-    for place in (body, first):
-        _refuse_error(place)
-    if not isinstance(first, dict):
-        missing = first is None
-        raise NotUnderstood("choices" if missing else "choices[0]", cast("Any", choices) if missing else first)
-    message = cast("Json", first).get("message")
+    choice = _choice(body)
+    message = choice.get("message")
     if not isinstance(message, dict):
         raise NotUnderstood("choices[0].message", message)
     reader = _Reader(taken)
     said = reader.message(cast("Json", message))
-    reason = cast("Json", first).get("finish_reason")
-    if reason not in _REASONS if isinstance(reason, str) else True:
-        reason = reader.mend("finish_reason", "tool_calls" if "tool_calls" in said else "stop")
-    choice = {"index": 0, "message": said, "logprobs": None, "finish_reason": reason}
-    created = _count(body.get("created"))
-    clean: Json = {
-        "id": reader.text("id", body.get("id")) or "",
-        "object": "chat.completion",
-        "created": 0 if created is None else created,
-        "model": reader.text("model", body.get("model")) or "",
-        "choices": [choice],
-        "usage": reader.usage(body.get("usage")),
-    }
-    return Completion(clean, reader.repaired)
+    reason = reader.reason(choice.get("finish_reason"), said)
+    id_, model = (reader.text(name, body.get(name)) or "" for name in ("id", "model"))
+    head: Json = {"id": id_, "created": _count(body.get("created")) or 0, "model": model}
+    return Completion(reply_body(head, said, reason, reader.usage(body.get("usage"))), reader.repaired)
 
 
-def _refuse_error(place: object) -> None:
-    error: Any = cast("Json", place).get("error") if isinstance(place, dict) else None
+def _choice(body: Json) -> Json:
+    """The first choice. Raises NotUnderstood where there is none, and Failed for an error in its place."""
+    stated: Any = body.get("choices")
+    first = cast("list[Any]", stated)[0] if isinstance(stated, list) and stated else None
+    for place in (body, as_object(first)):
+        _refuse_error(place.get("error"))
+    if not isinstance(first, dict):
+        raise NotUnderstood("choices", body.get("choices")) if first is None else NotUnderstood("choices[0]", first)
+    return cast("Json", first)
+
+
+def _refuse_error(error: Any) -> None:
     if not error:
         return
-    stated = cast("Json", error) if isinstance(error, dict) else {}
+    stated = as_object(error)
     said = stated.get("message") or (error if isinstance(error, str) else json.dumps(error, default=str))
     code = stated.get("code")
     # A failure without a number may pass: it is asked again, as a server's own.
@@ -148,6 +142,12 @@ class _Reader:
         parts = cast("list[Any]", value) if isinstance(value, list) else [value]
         return self.mend(field, "".join(map(_words, parts)))
 
+    def reason(self, value: object, said: Json) -> str:
+        """Why the model stopped, in one of the words that there are."""
+        if isinstance(value, str) and value in _REASONS:
+            return value
+        return self.mend("finish_reason", "tool_calls" if "tool_calls" in said else "stop")
+
     def message(self, message: Json) -> Json:
         """The message of an assistant."""
         content, refusal = (self.text(name, message.get(name)) for name in ("content", "refusal"))
@@ -166,20 +166,21 @@ class _Reader:
         }
 
     def _calls(self, message: Json) -> Iterator[Json]:
-        calls: Any = message.get("tool_calls") or ()
-        if isinstance(calls, dict):
-            calls = self.mend("tool_calls", [calls])
+        stated: Any = message.get("tool_calls") or []
+        if isinstance(stated, dict):
+            stated = self.mend("tool_calls", [stated])
+        if not isinstance(stated, list):
+            raise NotUnderstood("choices[0].message.tool_calls", stated)
+        calls = cast("list[Any]", stated)
         if message.get("function_call"):
             calls = self.mend("function_call", [*calls, message["function_call"]])
-        if not isinstance(calls, list | tuple):
-            raise NotUnderstood("choices[0].message.tool_calls", calls)
-        if len(cast("Sequence[Any]", calls)) > MOST_CALLS:
-            raise NotUnderstood("choices[0].message.tool_calls", f"{len(cast('Sequence[Any]', calls))} calls")
-        for index, call in enumerate(cast("Sequence[Any]", calls)):
+        if len(calls) > MOST_CALLS:
+            raise NotUnderstood("choices[0].message.tool_calls", f"{len(calls)} calls")
+        for index, call in enumerate(calls):
             yield self._call(f"tool_calls[{index}]", call)
 
     def _call(self, field: str, given: object) -> Json:
-        call = cast("Json", given) if isinstance(given, dict) else {}
+        call = as_object(given)
         inner: Json = next((call[kind] for kind in ("function", "custom") if isinstance(call.get(kind), dict)), call)
         name = inner.get("name")
         if not isinstance(name, str):
@@ -213,7 +214,7 @@ class _Reader:
 
     def usage(self, value: object) -> Json | None:
         """The counts; None where one of the two is none, since half a sum would pass for a cheap reply."""
-        stated = cast("Json", value) if isinstance(value, dict) else {}
+        stated = as_object(value)
         asked, written = (_count(stated.get(name)) for name in ("prompt_tokens", "completion_tokens"))
         if asked is None or written is None:
             return None if value is None else self.mend("usage", None)
@@ -222,8 +223,7 @@ class _Reader:
             ("prompt_tokens_details", "cached_tokens"),
             ("completion_tokens_details", "reasoning_tokens"),
         ):
-            details = stated.get(place)
-            count = _count(cast("Json", details).get(name)) if isinstance(details, dict) else None
+            count = _count(as_object(stated.get(place)).get(name))
             clean |= {} if count is None else {place: {name: count}}
         return clean | ({"usage_estimated": True} if stated.get("usage_estimated") is True else {})
 
@@ -296,7 +296,7 @@ def _words(part: object) -> str:
     """The words of one part of a content; parts of other kinds have none."""
     if isinstance(part, str):
         return whole(part)
-    stated = cast("Json", part) if isinstance(part, dict) else {}
+    stated = as_object(part)
     text = stated.get("text", stated.get("refusal"))
     return whole(text) if isinstance(text, str) else ""
 

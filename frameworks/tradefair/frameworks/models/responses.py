@@ -12,7 +12,16 @@ from typing import Any, cast
 
 import orjson
 
-from tradefair.frameworks.models.wire import Json, RequestError, function_call, pieces
+from tradefair.frameworks.models.wire import (
+    Json,
+    RequestError,
+    as_object,
+    as_objects,
+    first_choice,
+    function_call,
+    pieces,
+    reply_body,
+)
 
 ENCRYPTED = "reasoning.encrypted_content"
 """What `include` asks for: thoughts in a form that can be sent back to an endpoint that stores nothing."""
@@ -55,10 +64,10 @@ def to_responses(chat: Json, kept: Mapping[str, Sequence[Json]]) -> Json:
         if value is None or name in ("messages", "stream_options") or (name, value) == ("n", 1):
             continue
         outer, inner = _PLACES.get(name, (name, None))
-        said = [_offer(tool) for tool in _objects(value)] if name == "tools" else value
+        said = [_offer(tool) for tool in as_objects(value)] if name == "tools" else value
         said = _flat(said) if name in _TYPED else said
-        request[outer] = {**_object(request.get(outer)), inner: said} if inner else said
-    request["input"] = [item for message in _objects(chat.get("messages")) for item in _items(message, kept)]
+        request[outer] = {**as_object(request.get(outer)), inner: said} if inner else said
+    request["input"] = [item for message in as_objects(chat.get("messages")) for item in _items(message, kept)]
     return request
 
 
@@ -67,7 +76,7 @@ def from_responses(body: Json) -> Json:
 
     A body that failed, or that is no reply, comes back as it is. Thoughts in words become `reasoning_content`.
     """
-    items = _objects(body.get("output"))
+    items = as_objects(body.get("output"))
     if body.get("error") is not None or body.get("status") in ("failed", "cancelled") or body.get("output") != items:
         return body
     calls = [function_call(*_called(item)) for item in items if "name" in item]
@@ -77,12 +86,11 @@ def from_responses(body: Json) -> Json:
     message |= {name: value for name, value in (more | {"tool_calls": calls}).items() if value}
     reason = "tool_calls" if calls else "stop"
     if body.get("status") == "incomplete":
-        why = _object(body.get("incomplete_details")).get("reason")
+        why = as_object(body.get("incomplete_details")).get("reason")
         reason = "content_filter" if why == "content_filter" else "length"
-    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": reason}
-    head = {"id": body.get("id"), "object": "chat.completion", "created": body.get("created_at")}
+    head = {"id": body.get("id"), "created": body.get("created_at"), "model": body.get("model")}
     usage = _renamed(body.get("usage"), {"input": "prompt", "output": "completion"})
-    return {**head, "model": body.get("model"), "choices": [choice], "usage": usage}
+    return reply_body(head, message, reason, usage)
 
 
 def output_to_keep(body: Json) -> tuple[str, list[Json]] | None:
@@ -90,7 +98,7 @@ def output_to_keep(body: Json) -> tuple[str, list[Json]] | None:
 
     That is, encrypted or in words: a mere id would be looked up by an endpoint that was asked to store nothing.
     """
-    items = _objects(body.get("output"))
+    items = as_objects(body.get("output"))
     thoughts = [item for item in items if item.get("type") == "reasoning"]
     first = next((_called(item)[0] for item in items if "name" in item), None)
     whole = all(item.get("encrypted_content") or item.get("content") for item in thoughts)
@@ -105,7 +113,7 @@ def _items(message: Json, kept: Mapping[str, Sequence[Json]]) -> list[Json]:
         return [{"type": "function_call_output", "call_id": call_id, "output": output}]
     if role != "assistant":
         return [{"role": role, "content": _content(content, _seen_there)}]
-    calls = [_call_item(call) for call in _objects(message.get("tool_calls"))]
+    calls = [_call_item(call) for call in as_objects(message.get("tool_calls"))]
     words = _joined(_parts(content), "text") or message.get("refusal")
     return _own(calls, kept) or [*([{"role": role, "content": words}] if words else ()), *calls]
 
@@ -126,7 +134,7 @@ def _offer(tool: Json) -> Json:
 
 
 def _call_item(call: Json) -> Json:
-    function = _object(call.get("function"))
+    function = as_object(call.get("function"))
     said = {"name": function.get("name"), "arguments": function.get("arguments") or ""}
     return {"type": "function_call", "call_id": call.get("id"), **said}
 
@@ -156,7 +164,7 @@ def chat_request(body: Json) -> Json:
 
 def _chat_fields(name: str, value: Any) -> Json:
     if name in ("reasoning", "text"):
-        inside = {_FIELDS.get((name, inner)): said for inner, said in _object(value).items()}
+        inside = {_FIELDS.get((name, inner)): said for inner, said in as_object(value).items()}
         return {known: _nested(said) for known, said in inside.items() if known and said is not None}
     if value is None or name in _LEFT_OUT:
         return {}
@@ -167,8 +175,8 @@ def _chat_fields(name: str, value: Any) -> Json:
 
 def responses_reply(completion: Json) -> Json:
     """A chat completion as a Responses reply, without the request's fields in it; ids are made of the completion's."""
-    choice: Json = (_objects(completion.get("choices")) or [{}])[0]
-    message, name = _object(choice.get("message")), completion.get("id")
+    choice = first_choice(completion)
+    message, name = as_object(choice.get("message")), completion.get("id")
     why = {"length": "max_output_tokens", "content_filter": "content_filter"}.get(str(choice.get("finish_reason")))
     status = "incomplete" if why else "completed"
     output: list[Json] = []
@@ -181,7 +189,7 @@ def responses_reply(completion: Json) -> Json:
     if said:
         of_whom = {"id": f"msg_{name}", "role": "assistant", "status": status}
         output.append({"type": "message", **of_whom, "content": said})
-    for index, call in enumerate(_objects(message.get("tool_calls"))):
+    for index, call in enumerate(as_objects(message.get("tool_calls"))):
         output.append({**_call_item(call), "id": f"fc_{name}_{index}", "status": status})
     return {
         "id": f"resp_{name}",
@@ -228,7 +236,7 @@ def _inside(item: Json) -> Iterator[tuple[str, Json]]:
     kind, counted, parts = ("content_part", "content_index", item.get("content"))
     if item["type"] == "reasoning":
         kind, counted, parts = ("reasoning_summary_part", "summary_index", item["summary"])
-    for index, part in enumerate(_objects(parts)):
+    for index, part in enumerate(as_objects(parts)):
         stem = {"summary_text": "reasoning_summary_text"}.get(part["type"], part["type"])
         field = "refusal" if stem == "refusal" else "text"
         place: Json = {counted: index, **({"logprobs": []} if stem == "output_text" else {})}
@@ -260,7 +268,7 @@ def _readable(given: Any) -> list[Json]:
     items: Any = [{"role": "user", "content": given}] if isinstance(given, str) else given
     if not isinstance(items, list):
         raise RequestError("input: send a text or a list of items")
-    for index, item in enumerate(map(_object, cast("list[Any]", items))):
+    for index, item in enumerate(map(as_object, cast("list[Any]", items))):
         kind = item.get("type", "message")
         if kind not in _READ or (kind == "message" and "role" not in item):
             raise RequestError(f"input.{index}: an item of type {str(kind)[:50]!r} is not read; {', '.join(_READ)} are")
@@ -269,7 +277,7 @@ def _readable(given: Any) -> list[Json]:
 
 def _offered(tools: object) -> list[Json]:
     """The tools of a Responses request as a chat completion offers them."""
-    offered = [tool for tool in _objects(tools) if not str(tool.get("type")).startswith(_HOSTED)]
+    offered = [tool for tool in as_objects(tools) if not str(tool.get("type")).startswith(_HOSTED)]
     other = next((str(tool.get("type"))[:50] for tool in offered if tool.get("type") != "function"), None)
     if other is not None:
         raise RequestError(f"tools: one of type {other!r} cannot be called here; send functions only")
@@ -284,7 +292,7 @@ def _counted(usage: object) -> Json | None:
     said.setdefault("total_tokens", said["input_tokens"] + said["output_tokens"])
     # Null for `not counted` is no value of these.
     for side, name in (("input", "cached_tokens"), ("output", "reasoning_tokens"), ("input", "cache_write_tokens")):
-        details = _object(said.get(f"{side}_tokens_details"))
+        details = as_object(said.get(f"{side}_tokens_details"))
         said[f"{side}_tokens_details"] = {**details, name: details.get(name) or 0}
     return said
 
@@ -294,14 +302,17 @@ def _counted(usage: object) -> Json | None:
 
 def _flat(value: Any) -> Any:
     """`{"type": t, t: {…}}` as `{"type": t, …}`."""
-    kind = _object(value).get("type")
+    kind = as_object(value).get("type")
     inside = value.get(kind) if isinstance(kind, str) else None
     return {"type": kind, **cast("Json", inside)} if isinstance(inside, dict) else value
 
 
 def _nested(value: Any) -> Any:
     """What `_flat` made of a value, as it was."""
-    kind, inside = _object(value).get("type"), {name: said for name, said in _object(value).items() if name != "type"}
+    kind, inside = (
+        as_object(value).get("type"),
+        {name: said for name, said in as_object(value).items() if name != "type"},
+    )
     return {"type": kind, kind: inside} if isinstance(kind, str) and inside else value
 
 
@@ -315,7 +326,7 @@ def _content(content: object, said: Any) -> Any:
 def _seen_there(part: Json) -> Json:
     if part.get("type") != "image_url":
         return {**part, "type": "input_text"} if "text" in part else part
-    image = _object(part.get("image_url"))
+    image = as_object(part.get("image_url"))
     return {"type": "input_image", "image_url": image.get("url"), "detail": image.get("detail") or "auto"}
 
 
@@ -338,7 +349,7 @@ def _held(items: Sequence[Json], kind: str, *fields: str) -> list[Json]:
 
 
 def _parts(content: object) -> list[Json]:
-    return [{"type": "text", "text": content}] if isinstance(content, str) else _objects(content)
+    return [{"type": "text", "text": content}] if isinstance(content, str) else as_objects(content)
 
 
 def _renamed(usage: object, names: Mapping[str, str]) -> Json | None:
@@ -347,12 +358,3 @@ def _renamed(usage: object, names: Mapping[str, str]) -> Json | None:
         return None
     split = [(name.partition("_"), value) for name, value in cast("Json", usage).items()]
     return {names.get(side, side) + mark + rest: value for (side, mark, rest), value in split}
-
-
-def _object(value: object) -> Json:
-    return cast("Json", value) if isinstance(value, dict) else {}
-
-
-def _objects(value: object) -> list[Json]:
-    items = cast("list[Any]", value) if isinstance(value, list) else []
-    return [item for item in items if isinstance(item, dict)]

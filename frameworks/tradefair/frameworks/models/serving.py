@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
 from tradefair.contract import HarnessFailure, ScenarioError
-from tradefair.frameworks.models.access import ALLOW_MODELS, api_key, check_allowed, endpoint_url
+from tradefair.frameworks.models.access import ALLOW_MODELS
 from tradefair.frameworks.models.endpoint import ModelEndpoint
 from tradefair.frameworks.models.faults import Faults
 
@@ -222,9 +222,8 @@ def _stands(between: Between) -> bool:
 
 
 def _direct(endpoint: ModelEndpoint) -> Address:
-    url = endpoint_url(endpoint.base_url)
-    check_allowed(url)
-    return Address(url, endpoint.model, endpoint.api_key or api_key(url), endpoint.api)
+    url, key = endpoint.address
+    return Address(url, endpoint.model, key, endpoint.api)
 
 
 def _of_provider(endpoint: ModelEndpoint) -> BaseChatModel:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import is_
 from typing import Any, Generic, Literal, NoReturn, TypeVar, cast
 
 import orjson
@@ -35,14 +36,18 @@ class EachOnce(Generic[M, T]):
 
     def __init__(self, make: Callable[[M], T]) -> None:
         self._make = make
-        # By the message's own id; held with it, so that no other message gets the same one.
-        self._made: dict[int, tuple[M, T]] = {}
+        # The request before is held: no other message gets the id of one of its own.
+        self._asked: Sequence[M] = ()
+        self._made: list[T] = []
 
     def of(self, messages: Sequence[M]) -> list[T]:
         """One for each message of a request, which takes the place of the request before."""
-        known = self._made
-        self._made = {id(message): known.get(id(message)) or (message, self._make(message)) for message in messages}
-        return [self._made[id(message)][1] for message in messages]
+        # Most requests are the one before and a little more; a window may have cut its middle.
+        same = [*map(is_, self._asked, messages), False].index(False)
+        known = dict(zip(map(id, self._asked[same:]), self._made[same:], strict=True))
+        new = [known[id(message)] if id(message) in known else self._make(message) for message in messages[same:]]
+        self._asked, self._made = [*messages], [*self._made[:same], *new]
+        return self._made
 
 
 class RequestError(Exception):
@@ -152,35 +157,29 @@ class Answer:
     @property
     def ok(self) -> bool:
         """Whether it is a model's reply."""
-        return self.status < 400
+        # A redirect is none, and is not followed.
+        return self.status < 300
 
 
 def completion(
     model: str, number: int, message: Json, finish_reason: str, *, input_tokens: int = 0, output_tokens: int = 0
 ) -> Answer:
     """A reply made here: deterministic (`created` is 0), its usage flagged as estimated (`usage.usage_estimated`)."""
-    usage = {
-        "prompt_tokens": input_tokens,
-        "completion_tokens": output_tokens,
-        "total_tokens": input_tokens + output_tokens,
-        "usage_estimated": True,
-    }
+    counts = {"prompt_tokens": input_tokens, "completion_tokens": output_tokens}
+    usage = {**counts, "total_tokens": input_tokens + output_tokens, "usage_estimated": True}
+    head = {"id": f"chatcmpl-{number}", "created": 0, "model": model}
+    return Answer(200, reply_body(head, {"role": "assistant", **message}, finish_reason, usage))
+
+
+def reply_body(head: Json, message: Json, reason: object, usage: Json | None) -> Json:
+    """The body of a reply; `head` has its id, the time at which it was made, and its model."""
     # Every field that a strict client may look for, also those that say nothing here.
-    choice = {"index": 0, "message": {"role": "assistant", **message}, "logprobs": None, "finish_reason": finish_reason}
-    return Answer(
-        200,
-        {
-            "id": f"chatcmpl-{number}",
-            "object": "chat.completion",
-            "created": 0,
-            "model": model,
-            "choices": [choice],
-            "usage": usage,
-        },
-    )
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": reason}
+    named = {"id": head["id"], "object": "chat.completion", "created": head["created"], "model": head["model"]}
+    return {**named, "choices": [choice], "usage": usage}
 
 
-def function_call(call_id: str, name: str, arguments: str) -> Json:
+def function_call(call_id: str | None, name: str | None, arguments: str) -> Json:
     """One tool call of an assistant's message."""
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
@@ -199,16 +198,27 @@ def error_answer(status: int, message: str, code: str, *, retry: bool, retry_aft
     return Answer(status, {"error": {"message": message, "type": kind, "param": None, "code": code}}, headers)
 
 
-def _first_choice(body: Json) -> Json:
-    choices = body.get("choices")
-    first: object = cast("list[object]", choices)[0] if isinstance(choices, list) and choices else None
-    return cast("Json", first) if isinstance(first, dict) else {}
+def as_object(value: object) -> Json:
+    """The value where it is an object of JSON, else an empty one."""
+    return cast("Json", value) if isinstance(value, dict) else {}
+
+
+def as_objects(value: object) -> list[Json]:
+    """The objects of a list; none where the value is no list."""
+    items = cast("list[Any]", value) if isinstance(value, list) else []
+    return [item for item in items if isinstance(item, dict)]
+
+
+def first_choice(body: Json) -> Json:
+    """The choice of a reply; empty where it has none."""
+    choices = as_objects(body.get("choices"))
+    return choices[0] if choices else {}
 
 
 def chunks(body: Json, *, include_usage: bool) -> Iterator[bytes]:
     """A reply as server-sent events: role, text and calls in pieces, the reason, the usage if wanted, `[DONE]`."""
-    choice = _first_choice(body)
-    message = cast("Json", choice.get("message") or {})
+    choice = first_choice(body)
+    message = as_object(choice.get("message"))
     head = {"id": body.get("id"), "object": "chat.completion.chunk", "created": body.get("created")}
     head |= {"model": body.get("model")}
 
@@ -222,7 +232,7 @@ def chunks(body: Json, *, include_usage: bool) -> Iterator[bytes]:
     for name in ("content", "refusal"):
         for piece in pieces(message.get(name)):
             yield event({name: piece})
-    for index, call in enumerate(cast("Sequence[Json]", message.get("tool_calls") or ())):
+    for index, call in enumerate(as_objects(message.get("tool_calls"))):
         for delta in _call_deltas(index, call):
             yield event({"tool_calls": [delta]})
     # The reason in an event of its own, after all pieces, as OpenAI sends it.
@@ -234,7 +244,7 @@ def chunks(body: Json, *, include_usage: bool) -> Iterator[bytes]:
 
 
 def _call_deltas(index: int, call: Json) -> Iterator[Json]:
-    function = cast("Json", call.get("function") or {})
+    function = as_object(call.get("function"))
     opening = {"name": function.get("name"), "arguments": ""}
     yield {"index": index, "id": call.get("id"), "type": "function", "function": opening}
     # Id and name once, in the opening; further pieces are joined by the call's index.

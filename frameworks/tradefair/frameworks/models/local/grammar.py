@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 
 import orjson
 
-from tradefair.frameworks.models.wire import Json, RequestError
+from tradefair.frameworks.models.wire import Json, RequestError, as_object
 
 MAX_TEXT = 120
 """Characters of a text argument: without a bound a small model repeats itself until its tokens are used up."""
@@ -37,15 +37,13 @@ class ToolDefinition(NamedTuple):
 def offered_tools(raw: Mapping[str, Any]) -> list[ToolDefinition]:
     """The tools of a request that its `tool_choice` leaves. Raises RequestError for what is no tool."""
     choice: Any = raw.get("tool_choice")
-    function: Any = cast("Json", choice).get("function") if isinstance(choice, dict) else None
-    named: Any = cast("Json", function).get("name") if isinstance(function, dict) else None
+    named = as_object(as_object(choice).get("function")).get("name")
     tools = [] if choice == "none" else [_tool(tool) for tool in raw.get("tools") or ()]
     return [tool for tool in tools if named is None or tool.name == named]
 
 
 def _tool(tool: Any) -> ToolDefinition:
-    function: Any = cast("Json", tool).get("function") if isinstance(tool, dict) else None
-    held = cast("Json", function) if isinstance(function, dict) else {}
+    held = as_object(as_object(tool).get("function"))
     name, about = held.get("name"), held.get("description") or ""
     parameters: Any = held.get("parameters") or {}
     if not (isinstance(name, str) and isinstance(about, str) and isinstance(parameters, dict)):
@@ -136,13 +134,13 @@ def _object(properties: Json, required: Sequence[str]) -> Json:
 
 def _resolved(schema: Any, root: Json) -> Json:
     """The schema, its `$ref` into the tool's own definitions followed."""
-    held = cast("Json", schema) if isinstance(schema, dict) else {}
+    held = as_object(schema)
     for _ in range(_MAX_DEPTH):
         reference = held.get("$ref")
         if not isinstance(reference, str):
             break
         found: Any = root
         for step in reference.removeprefix("#/").split("/"):
-            found = cast("Json", found).get(step, {}) if isinstance(found, dict) else {}
-        held = cast("Json", found) if isinstance(found, dict) else {}
+            found = as_object(found).get(step)
+        held = as_object(found)
     return held
