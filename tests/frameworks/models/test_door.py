@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ import pytest
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from tests.calling import blank_view
 from tests.frameworks.models.standins import DRESSES, INSTEAD, NAMES, Json, StandIn
-from tests.waiting import LONG, SOON
+from tests.waiting import LONG, SOON, a_moment
 
 from tradefair.agents.rounds import opening
 from tradefair.contract import HarnessFailure
@@ -72,12 +72,12 @@ class Packed(Response):
         super().__init__(content, media_type="application/json", headers={"content-encoding": how})
 
 
-async def _spaces(times: int, size: int, pause: float) -> AsyncIterator[bytes]:
+async def _spaces(size: int, pause: Callable[[], Awaitable[None]]) -> AsyncIterator[bytes]:
     """Much longer, or much slower, than a reply may be; it ends, so that a client without bounds fails its test."""
-    for _ in range(times):
+    for _ in range(1_000):
         yield b" " * size
         # The server and its client share a loop.
-        await asyncio.sleep(pause)
+        await pause()
 
 
 async def asked(upstream: Any, notes: list[Json] | None = None, **fields: Any) -> Json:
@@ -99,11 +99,14 @@ _LONG = gzip.compress(b'{"choices": "' + b" " * (REPLY_LIMIT + 1) + b'"}')
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (lambda: StreamingResponse(_spaces(1_000, 65_536, 0)), "the body is 'longer than 16777216 bytes'"),
+        (
+            lambda: StreamingResponse(_spaces(65_536, lambda: asyncio.sleep(0))),
+            "the body is 'longer than 16777216 bytes'",
+        ),
         (lambda: Packed(_LONG), "the body is 'longer than 16777216 bytes'"),
         (lambda: Packed(b"no gzip"), "the reply is not understood: error is"),
         (lambda: Packed(b"{}", "br"), "content-encoding is 'br'"),
-        (lambda: StreamingResponse(_spaces(1_000, 1, SOON / 50)), "APITimeoutError"),
+        (lambda: StreamingResponse(_spaces(1, a_moment)), "APITimeoutError"),
     ],
     ids=["endless", "packed", "not packed", "unknown packing", "dripping"],
 )
@@ -119,7 +122,8 @@ async def test_a_packed_reply_is_unpacked_and_a_note_keeps_how_an_unreadable_one
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-environment")
     notes: list[Json] = []
     plain = bytes(answers.says("well").body)
-    async with serving(Packed(gzip.compress(plain)), PlainTextResponse("<html>sk-of-the-environment" * 1_000)) as upstream:
+    packed, page = Packed(gzip.compress(plain)), PlainTextResponse("<html>sk-of-the-environment" * 1_000)
+    async with serving(packed, page) as upstream:
         assert text_of(await asked(upstream)) == "well"
         with pytest.raises(HarnessFailure, match=r"openai:tiny at http://.*: the reply is not understood: the body is"):
             await asked(upstream, notes)
