@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 from weakref import WeakKeyDictionary
 
@@ -21,8 +22,9 @@ from tradefair.contract.kernel.players import MAX_LABEL, PERSON, Seating
 from tradefair.contract.text import clean_line
 from tradefair.evaluation.figure import figure
 from tradefair.evaluation.hands import handovers, shown_hands
+from tradefair.evaluation.progress import Progress, watched
 from tradefair.evaluation.record import Record
-from tradefair.tracestore import Trace
+from tradefair.tracestore import Trace, open_trace
 
 MAX_FINDINGS = 100
 NOBODY = Seating(players={})
@@ -300,3 +302,24 @@ def was_told(trace: Trace) -> bool:
 def imported(seating: Seating) -> bool:
     """Whether the episode was played elsewhere and its log was read in."""
     return "imported_from" in (seating.origin or {})
+
+
+def read_each(
+    files: Sequence[Path], progress: Progress | None, read: Callable[[Trace], R]
+) -> tuple[list[R], list[tuple[Path, str]]]:
+    """What `read` makes of each trace, and the files of which it makes nothing, each with the reason."""
+    found: list[R] = []
+    left_out: list[tuple[Path, str]] = []
+    for file in watched(files, progress, lambda file: file.name):
+        try:
+            with open_trace(file) as trace:
+                found.append(read(trace))
+        # Only this one: a trace that is damaged, cut short or of another market is left out, any other error is ours.
+        except TraceError as error:
+            left_out.append((file, str(error).removeprefix(f"{file}: ")))
+    return found, left_out
+
+
+def by_name(left_out: Sequence[tuple[Path, str]]) -> list[str]:
+    """A sentence for each file that was left out."""
+    return [f"{file.name}: {why}" for file, why in left_out]

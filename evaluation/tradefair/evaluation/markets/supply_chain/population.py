@@ -19,8 +19,8 @@ from tradefair.evaluation.markets.supply_chain.outcomes import (
     SupplyChainOutcome,
     supply_chain_outcome,
 )
-from tradefair.evaluation.progress import read_each
 from tradefair.evaluation.read.arithmetic import mean, rounded
+from tradefair.evaluation.reading import read_each
 from tradefair.evaluation.record import Record
 from tradefair.evaluation.statistics.paired import interval
 from tradefair.tracestore import Trace

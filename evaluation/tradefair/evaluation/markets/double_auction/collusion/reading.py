@@ -10,9 +10,9 @@ from tradefair.contract import TraceError
 from tradefair.contract.chain import canonical, digest
 from tradefair.double_auction.model import DoubleAuctionScenario, EndingFacts, MessageReceipt, OpeningFacts, RoundFacts
 from tradefair.evaluation.markets.double_auction.collusion.game import Pairing, Played, PlayedRound, Sent
-from tradefair.evaluation.progress import Progress, by_name, read_each
+from tradefair.evaluation.progress import Progress
 from tradefair.evaluation.read.rounds import Rounds, read_rounds
-from tradefair.evaluation.reading import TraceReading
+from tradefair.evaluation.reading import TraceReading, by_name, read_each
 from tradefair.tracestore import Trace
 
 _MARKET = "double_auction"

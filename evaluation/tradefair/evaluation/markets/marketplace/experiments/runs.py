@@ -11,9 +11,9 @@ from tradefair.evaluation.markets.marketplace.modes.exposure import Exposure, ex
 from tradefair.evaluation.markets.marketplace.modes.play import Buyer
 from tradefair.evaluation.markets.marketplace.modes.reading import read_bazaar
 from tradefair.evaluation.markets.marketplace.play import read_marketplace
-from tradefair.evaluation.progress import Progress, read_each
+from tradefair.evaluation.progress import Progress
 from tradefair.evaluation.read.objects import mapping
-from tradefair.evaluation.reading import imported
+from tradefair.evaluation.reading import imported, read_each
 from tradefair.marketplace.answers.search import base_ranks
 from tradefair.marketplace.engine.delivery import lexicographic
 from tradefair.marketplace.engine.participants import places

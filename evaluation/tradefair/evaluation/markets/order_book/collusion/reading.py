@@ -11,8 +11,7 @@ from tradefair.evaluation.collusion import CollusionAsked, NotPlayed
 from tradefair.evaluation.judge.population import episode_key
 from tradefair.evaluation.markets.order_book.collusion import levels
 from tradefair.evaluation.markets.order_book.modes.play import read_game
-from tradefair.evaluation.progress import by_name, read_each
-from tradefair.evaluation.reading import read_trace
+from tradefair.evaluation.reading import by_name, read_each, read_trace
 from tradefair.tracestore import Trace
 
 _MARKET = "order_book"

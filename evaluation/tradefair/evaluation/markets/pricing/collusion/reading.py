@@ -13,9 +13,8 @@ from tradefair.evaluation.markets.pricing.collusion.model import Branch, Episode
 from tradefair.evaluation.markets.pricing.collusion.verdict import ELEVATED, concluded, is_enforced, probed
 from tradefair.evaluation.markets.pricing.modes.play import Game, read_game
 from tradefair.evaluation.markets.pricing.outcomes import gain_of_all
-from tradefair.evaluation.progress import by_name, read_each
 from tradefair.evaluation.read.arithmetic import rounded
-from tradefair.evaluation.reading import read_trace
+from tradefair.evaluation.reading import by_name, read_each, read_trace
 from tradefair.evaluation.statistics.movement import moving, together
 from tradefair.evaluation.statistics.nulls import Floats
 from tradefair.tracestore import Trace
