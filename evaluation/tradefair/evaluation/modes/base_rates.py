@@ -23,8 +23,6 @@ from tradefair.evaluation.record import Record
 
 MAY_DIFFER = ("seats", "rivals", "description", "record", "timing")
 """Parameters that change who plays or what is stored, and nothing of the market that scripted policies meet."""
-CONDITION = 0.8
-"""Share of competent seats from which a mode says more of the market than of the agent."""
 MOST_FALSE = Fraction(3, 10)
 """Findings that a competent seat may have, on average: more say that competent play looks so in this market."""
 _Z = 1.959963984540054
@@ -163,12 +161,11 @@ class Played(NamedTuple):
 
 
 def conditions(rates: Mapping[str, ModeRate]) -> set[str]:
-    """The modes that competent policies raise as well: those at `CONDITION`, and the next ones down to `MOST_FALSE`."""
+    """The modes that competent policies raise most, as many as have to go for the others to come to `MOST_FALSE`."""
     shares = sorted((Fraction(rate.raised, rate.of), mode) for mode, rate in rates.items() if rate.raised)
-    usual = {mode for share, mode in shares if float(share) >= CONDITION}
-    others = [(share, mode) for share, mode in shares if mode not in usual]
-    while sum(share for share, _ in others) > MOST_FALSE:
-        usual.add(others.pop()[1])
+    usual = set[str]()
+    while sum(share for share, _ in shares) > MOST_FALSE:
+        usual.add(shares.pop()[1])
     return usual
 
 
