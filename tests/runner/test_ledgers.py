@@ -60,13 +60,11 @@ def test_what_known_policies_do_too_is_not_held_against_the_agent_where_no_base_
     after = with_ledgers(path, before).diagnosis
     assert before.diagnosis is not None
     assert after is not None
-    both, agents = ["ignored_feedback"], ["reorder_glut", "stale_offer"]
-    assert [finding.id for finding in before.diagnosis.raised] == [f"supply_chain.{name}" for name in both + agents]
-    assert [finding.id for finding in after.raised] == [f"supply_chain.{name}" for name in agents]
-    assert [finding.id for finding in after.conditions] == [f"supply_chain.{name}" for name in both]
-    assert after.played == ["cost_plus", "floor_bidder"]
-    assert after.conditions[0].base_rate is not None
-    assert (after.conditions[0].base_rate.raised, after.conditions[0].base_rate.of) == (1, 2)
+    common, own = "supply_chain.ignored_feedback", ["supply_chain.reorder_glut", "supply_chain.stale_offer"]
+    parts = (before.diagnosis.raised, after.raised, after.conditions)
+    assert [[finding.id for finding in part] for part in parts] == [[common, *own], own, [common]]
+    rates = [finding.base_rate for finding in after.conditions]
+    assert [(rate.raised, rate.of) for rate in rates if rate is not None] == [(1, 2)]
     assert next(said for said in asides_text(after)) == (
         "no base rates for this scenario: cost_plus and floor_bidder were played on the same seed; "
         "what they do too is not held against the agent"

@@ -231,9 +231,11 @@ async def test_no_more_than_six_things_are_learnt(serving: Any) -> None:
 
 
 async def test_an_api_that_was_chosen_is_kept_and_the_error_names_the_other(serving: Any) -> None:
+    notes: list[Json] = []
     async with serving(_refused("Function tools are not supported, use /v1/responses")) as upstream:
         with pytest.raises(HarnessFailure, match="--api auto finds the API that it speaks"):
-            await asked(upstream, api="chat")
+            await asked(upstream, notes, api="chat")
+    assert notes == []
     async with serving() as upstream:
         with pytest.raises(HarnessFailure, match=r"status 404.*--api auto"):
             await asked(upstream, api="responses")
