@@ -194,11 +194,12 @@ def test_no_board_of_a_site_has_a_forged_trace(
 
 @pytest.mark.many
 def test_luck_counts_no_forged_trace(cheats: dict[str, Path], shell: Shell, tmp_path: Path) -> None:
-    asked = ("sweep", SCENARIO, "--luck", "policy:shade_5", "--seat", AGENT, "--seeds", 26, "--group", 2)
+    # Two games a seed: of none both are left.
+    seeds = (len(cheats) + 1) // 2
+    asked = ("sweep", SCENARIO, "--luck", "policy:shade_5", "--seat", AGENT, "--seeds", seeds, "--group", 2)
     asked = (*asked, "--out", tmp_path / "out", "--executor", "local")
-    assert shell.json(*asked)["seeds"] == 26
+    assert shell.json(*asked)["seeds"] == seeds
     games = sorted((tmp_path / "out").rglob("*.trace"))
-    assert len(games) == 52 > len(cheats)
     for place, path in zip(games, cheats.values(), strict=False):
         shutil.copy(path, place)
     found = shell.json(*asked, code=3)
