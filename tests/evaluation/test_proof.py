@@ -21,8 +21,9 @@ from tests.evaluation.ratings.playing import play_seats
 
 from tradefair.contract import TraceError
 from tradefair.contract.errors import INTERNAL_ERROR
+from tradefair.contract.kernel.players import Seating
 from tradefair.evaluation.arena.check import check_entry, pack
-from tradefair.evaluation.hands import handovers
+from tradefair.evaluation.hands import changed_hands, handovers
 from tradefair.evaluation.prove.verify import verify_file
 from tradefair.evaluation.reading import shown_seating
 from tradefair.evaluation.report import build_report
@@ -199,8 +200,7 @@ def test_luck_counts_no_forged_trace(cheats: dict[str, Path], shell: Shell, tmp_
     asked = ("sweep", SCENARIO, "--luck", "policy:shade_5", "--seat", AGENT, "--seeds", seeds, "--group", 2)
     asked = (*asked, "--out", tmp_path / "out", "--executor", "local")
     assert shell.json(*asked)["seeds"] == seeds
-    games = sorted((tmp_path / "out").rglob("*.trace"))
-    for place, path in zip(games, cheats.values(), strict=False):
+    for place, path in zip(sorted((tmp_path / "out").rglob("*.trace")), cheats.values(), strict=False):
         shutil.copy(path, place)
     found = shell.json(*asked, code=3)
     assert (found["seeds"], sum(map(len, found["left_out"].values()))) == (0, len(cheats))
@@ -279,3 +279,5 @@ def test_a_seat_that_changed_hands_is_called_so_everywhere_and_no_table_counts_i
         case: dict[str, Any] = {"seated": [{**taken, **more}]}
         with open_trace(forged(honest["strong"], tmp_path / "b.trace", case)) as trace:
             assert handovers(trace) == []
+            # An event may name a seat that a later one only then seats.
+            assert changed_hands(Seating(players={}), trace.seating(), [AGENT], 3) == []

@@ -63,8 +63,7 @@ def test_what_known_policies_do_too_is_not_held_against_the_agent_where_no_base_
     common, own = "supply_chain.ignored_feedback", ["supply_chain.reorder_glut", "supply_chain.stale_offer"]
     parts = (before.diagnosis.raised, after.raised, after.conditions)
     assert [[finding.id for finding in part] for part in parts] == [[common, *own], own, [common]]
-    rates = [finding.base_rate for finding in after.conditions]
-    assert [(rate.raised, rate.of) for rate in rates if rate is not None] == [(1, 2)]
+    assert [(rate.raised, rate.of) for row in after.conditions if (rate := row.base_rate)] == [(1, 2)]
     assert next(said for said in asides_text(after)) == (
         "no base rates for this scenario: cost_plus and floor_bidder were played on the same seed; "
         "what they do too is not held against the agent"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 import orjson
@@ -43,13 +43,16 @@ def handovers(trace: Trace) -> Sequence[Handover]:
     found: list[Handover] = []
     for seq, change in changes:
         before, now = now, now.later(change)
-        if FORKED_FROM not in (change.origin or {}):
-            # A change may seat whom nobody knew before.
-            both = {seat: (hands_of(before, seat), hands_of(now, seat)) for seat in now.players.keys() & acted}
-            found += [
-                Handover(seq, seat, *said) for seat, said in both.items() if acted[seat] < seq and said[0] != said[1]
-            ]
+        past = () if FORKED_FROM in (change.origin or {}) else [seat for seat, first in acted.items() if first < seq]
+        found += changed_hands(before, now, past, seq)
     return found
+
+
+def changed_hands(before: Seating, now: Seating, acted: Collection[SeatId], seq: int) -> list[Handover]:
+    """The seats among those that have `acted` which are in other hands from event `seq` on, in the order of seats."""
+    # A change may seat whom nobody knew before, whatever events say of them.
+    said = {seat: (hands_of(before, seat), hands_of(now, seat)) for seat in before.players if seat in acted}
+    return [Handover(seq, seat, *hands) for seat, hands in said.items() if hands[0] != hands[1]]
 
 
 def shown_hands(changes: Sequence[Handover]) -> Mapping[SeatId, str]:

@@ -12,7 +12,7 @@ from tradefair.contract.kernel.following import FORKED_FROM, Follower, ForkedPas
 from tradefair.contract.kernel.players import Player, Seating, policy_spec, seat_policy
 from tradefair.contract.policy import parse_policy
 from tradefair.contract.tool import may_deny
-from tradefair.evaluation.hands import Handover, hands_of
+from tradefair.evaluation.hands import Handover, changed_hands
 from tradefair.evaluation.prove.proof import SeatState
 from tradefair.tracestore import WRITTEN_BY
 
@@ -91,12 +91,10 @@ class SeatChecks(Follower):
         self.late |= now.late
         self.origins |= set(change.origin or {})
         forked = FORKED_FROM in (change.origin or {})
+        # Keys are of all seats, also of those that a change does not name.
+        self.changes += changed_hands(before, now, self._acted, seq) if before is not None else ()
         for seat, player in now.players.items():
             last = before.players[seat] if before is not None else None
-            # Keys are of all seats, also of those that a change does not name.
-            said = (hands_of(before, seat), hands_of(now, seat)) if before is not None else ("", "")
-            if seat in self._acted and said[0] != said[1]:
-                self.changes.append(Handover(seq, seat, *said))
             if last is not None and not forked and _plays(last) == _plays(player):
                 self.states[seat] = self.states[seat]._replace(label=player.label)
                 continue

@@ -17,6 +17,7 @@ from pydantic import BaseModel, Field, StrictInt, StrictStr, ValidationError
 
 from tradefair.contract import MarketType, Scenario, SeatId
 from tradefair.host.server import briefing
+from tradefair.host.server.signals import SIGNALS
 
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """Revisions of the protocol that begin with `initialize`, oldest first."""
@@ -139,10 +140,8 @@ NOTHING = Heard()
 
 def end_on_signals() -> None:
     """From now on a signal ends the process with 0, until something that has begun reacts to it otherwise."""
-    for name in ("SIGINT", "SIGTERM", "SIGBREAK"):
-        # Windows has another set.
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), _leave)
+    for number in SIGNALS:
+        signal.signal(number, _leave)
 
 
 def hear(opening: Opening) -> Heard | None:

@@ -6,7 +6,6 @@ a commit. Windows' loops have none: there Python's own handler asks the loop to 
 
 from __future__ import annotations
 
-import asyncio
 import signal
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +19,9 @@ def on_signals(react: Callable[[], None]) -> Callable[[], None]:
 
     To be called in the main thread, as Python asks for.
     """
+    # Here: a server answers first requests before there is a loop.
+    import asyncio
+
     loop = asyncio.get_running_loop()
     before: dict[signal.Signals, Any] = {}
 
