@@ -81,11 +81,15 @@ class Name(StrEnum):
 SYSTEM = ("gen_ai.system_instructions",)
 ASKED = (Name.INPUT_MESSAGES, "gen_ai.prompt", "ai.prompt.messages")
 REPLIED = (Name.OUTPUT_MESSAGES, "gen_ai.completion")
+INDEXED_ASKED, INDEXED_REPLIED = "gen_ai.prompt", "gen_ai.completion"
+"""OpenLLMetry's: flattened keys that begin so."""
 ALL_MESSAGES = ("pydantic_ai.all_messages", "all_messages_events")
 TOOL = (Name.TOOL_NAME, "ai.toolCall.name", "traceloop.entity.name")
 CALL_ID = (Name.TOOL_CALL_ID, "ai.toolCall.id")
-ARGUMENTS = (Name.TOOL_ARGUMENTS, "tool_arguments", "ai.toolCall.args", "traceloop.entity.input")
-RESULT = (Name.TOOL_RESULT, "tool_response", "ai.toolCall.result", "traceloop.entity.output")
+ENTITY_INPUT, ENTITY_OUTPUT = "traceloop.entity.input", "traceloop.entity.output"
+"""OpenLLMetry's: JSON texts of {"inputs": …} or {"args", "kwargs"}, and of {"output": …}, or the values themselves."""
+ARGUMENTS = (Name.TOOL_ARGUMENTS, "tool_arguments", "ai.toolCall.args", "ai.toolCall.input", ENTITY_INPUT)
+RESULT = (Name.TOOL_RESULT, "tool_response", "ai.toolCall.result", "ai.toolCall.output", ENTITY_OUTPUT)
 AGENT = (Name.AGENT_NAME, "agent_name")
 MODELS = ("gen_ai.response.model", Name.MODEL)
 CONVERSATIONS = (Name.CONVERSATION, "session.id")

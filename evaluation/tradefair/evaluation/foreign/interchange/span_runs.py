@@ -292,14 +292,21 @@ class _Part:
         yield from self._called(known)
 
     def _asked_for(self, piece: Piece, seat: str) -> _Known | None:
-        """The call in a reply that this span carries out: by its id, else by tool and arguments, else by tool."""
-        if piece.key:
-            known = self._run.calls.get(piece.key)
-            return None if known is None or known.spanned else known
-        alike = next((known for known in self._alike(piece.name, piece.arguments) if not known.spanned), None)
+        """The call in a reply that this span carries out: by its id, else by tool and arguments, else by tool.
+
+        Some spans carry another id than the call's, of a task or of their own; a call whose id a span of the trace has
+        waits for that one.
+        """
+        known = self._run.calls.get(piece.key) if piece.key else None
+        if known is not None and not known.spanned:
+            return known
+        free = (known for known in self._alike(piece.name, piece.arguments) if not known.spanned)
+        alike = next((known for known in free if known.key not in self._tree.keys), None)
+        if alike is not None or (piece.key and piece.arguments):
+            return alike
         waiting = ((known, known.call) for known in self._waiting.values() if known.call is not None)
         same_tool = (known for known, call in waiting if (call.tool, call.seat) == (piece.name, seat))
-        return alike or next(same_tool, None)
+        return next((known for known in same_tool if known.key not in self._tree.keys), None)
 
     def _tool_ends(self, piece: Piece) -> Iterator[Item]:
         known = self._open.get(piece.mark)

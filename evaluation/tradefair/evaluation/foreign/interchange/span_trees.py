@@ -105,6 +105,8 @@ class Tree:
         pieces.sort(key=lambda piece: piece.place)
         self._pieces = [piece for piece in pieces if piece.kind]
         self._by_id = {piece.span.id: piece for piece in pieces}
+        self.keys = {piece.key for piece in self._pieces if piece.kind == "tool" and piece.key}
+        """Ids of calls that spans of tools name."""
         self._parents = _parents(pieces)
         self._first = next((piece.conversation for piece in self._pieces if piece.conversation), "")
         # Only where no model's span holds the messages are those of agents' spans read.
