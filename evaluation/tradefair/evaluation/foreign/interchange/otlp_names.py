@@ -79,7 +79,9 @@ class Name(StrEnum):
 
 # Attributes that are read only, by what they mean, the surest first.
 SYSTEM = ("gen_ai.system_instructions",)
-ASKED = (Name.INPUT_MESSAGES, "gen_ai.prompt", "ai.prompt.messages")
+PROMPT, REPLIED_TEXT, REPLIED_CALLS = "ai.prompt.messages", "ai.response.text", "ai.response.toolCalls"
+"""Vercel's: of one call of a model its messages, the text of its reply, and the JSON text of its calls."""
+ASKED = (Name.INPUT_MESSAGES, "gen_ai.prompt", PROMPT)
 REPLIED = (Name.OUTPUT_MESSAGES, "gen_ai.completion")
 INDEXED_ASKED, INDEXED_REPLIED = "gen_ai.prompt", "gen_ai.completion"
 """OpenLLMetry's: flattened keys that begin so."""

@@ -11,11 +11,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from tradefair.evaluation.foreign.interchange.identity import meaning, plain
 from tradefair.evaluation.foreign.interchange.items import Answer, Call, Fact, Item, Odd, Said, Tallied
 from tradefair.evaluation.foreign.interchange.messages import At, walk
 from tradefair.evaluation.foreign.interchange.own import marked, marked_call
 from tradefair.evaluation.foreign.interchange.shapes import count, parsed, text
-from tradefair.evaluation.foreign.interchange.span_trees import MISSING, Moment, Piece, Traces, Tree, once, plain
+from tradefair.evaluation.foreign.interchange.span_trees import MISSING, Moment, Piece, Traces, Tree, once
 from tradefair.evaluation.read.objects import mapping, sequence
 
 # Calls and messages that are remembered of runs that may go on in a later trace; the oldest are forgotten.
@@ -212,7 +213,7 @@ class _Part:
                 if not isinstance(item, Said | Call | Answer):
                     yield item
                     continue
-                told = hash(_identity(item))
+                told = hash((getattr(item, "key", ""), *meaning(item)))
                 if before[told] > 0:
                     before[told] -= 1
                     count(self._left_out, "repeated messages")
@@ -334,12 +335,3 @@ def _listed(messages: Any) -> list[Any]:
     """Messages as a list; a text that is none is what a user said."""
     found = parsed(messages)
     return [{"role": "user", "content": found}] if isinstance(found, str) and found else sequence(found)
-
-
-def _identity(item: Said | Call | Answer) -> tuple[Any, ...]:
-    """What makes two items of a conversation the same."""
-    if isinstance(item, Said):
-        return (item.role, item.part, plain(item.content))
-    if isinstance(item, Call):
-        return (item.key, item.tool, plain(parsed(item.arguments)))
-    return (item.key, plain(parsed(item.result)))

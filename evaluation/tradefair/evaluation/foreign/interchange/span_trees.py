@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
-import orjson
-
+from tradefair.evaluation.foreign.interchange.identity import plain
 from tradefair.evaluation.foreign.interchange.shapes import parsed
 from tradefair.evaluation.foreign.interchange.spans import Span
 
@@ -202,13 +201,3 @@ def once(pieces: list[Piece], left_out: Counter[str]) -> list[Piece]:
 
 def _said(piece: Piece) -> bytes | str:
     return plain(parsed(piece.arguments))
-
-
-def plain(value: Any) -> str | bytes:
-    """A value as what can be compared and hashed."""
-    if isinstance(value, str):
-        return value
-    try:
-        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-    except (orjson.JSONEncodeError, RecursionError):
-        return repr(value)

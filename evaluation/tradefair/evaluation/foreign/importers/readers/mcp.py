@@ -2,8 +2,8 @@
 
 - JSON-RPC, bare or in a field of a record (inspectors and proxies wrap it, some both directions in one record, some
   without `jsonrpc`): requests `tools/call` and the responses with their ids; `tools/list` answers say what tools do.
-- flat: `tool` with `arguments` and `result` or `error`; also `status`, `kind`, `round`, `parent`, `duration_ms`. A record
-  of the beginning and one of the end, under one id, are one call.
+- flat: `tool` with `arguments` and `result` or `error`; also `status`, `kind`, `round`, `parent`, `duration_ms`. The
+  record of a beginning and that of its end are one call.
 
 `time`, `session` (the run) and `agent` (the seat) are read from either, by several names (docs/how-to/importing.md).
 """
@@ -70,7 +70,7 @@ def _sure(fields: dict[str, Any], depth: int) -> int:
 
 
 def _wrapped(fields: dict[str, Any]) -> list[dict[str, Any]]:
-    """The objects that a wrapper holds: in its usual fields, also as a text of JSON; in others only what is JSON-RPC."""
+    """The objects that a wrapper holds, also as texts of JSON: in its usual fields any, in others only JSON-RPC."""
     held = {name: mapping(parsed(value)) for name, value in fields.items()}
     return [inner for name, inner in held.items() if inner and (name in _WRAPPERS or "jsonrpc" in inner)]
 

@@ -30,7 +30,10 @@ from tradefair.evaluation.foreign.interchange.otlp_names import (
     MESSAGE_EVENTS,
     MODELS,
     OWN,
+    PROMPT,
     REPLIED,
+    REPLIED_CALLS,
+    REPLIED_TEXT,
     RESULT,
     SYSTEM,
     TOOL,
@@ -158,7 +161,7 @@ def _tool(span: Span, attributes: dict[str, Any], mcp: bool, common: dict[str, A
         # What a tool answered says more than the name of an exception.
         said = result if isinstance(result, str) else ""
         error = said or error or text(attributes.get(Name.ERROR_TYPE)) or True
-    arguments = first(attributes, *ARGUMENTS) or {}
+    arguments: Any = first(attributes, *ARGUMENTS) or {}
     if arguments is attributes.get(ENTITY_INPUT):
         arguments = _entity_input(parsed(arguments))
     if result is attributes.get(ENTITY_OUTPUT):
@@ -191,6 +194,11 @@ def _messages(span: Span, attributes: dict[str, Any]) -> tuple[Any, Any]:
     """What a model was asked and what it replied: from attributes, else from events, else from a record of a log."""
     asked = first(attributes, *ASKED, *ALL_MESSAGES) or listed(attributes, INDEXED_ASKED)
     replied = first(attributes, *REPLIED) or listed(attributes, INDEXED_REPLIED)
+    # Vercel's span around a whole conversation has a text of its own, which the last reply within says, too.
+    if not replied and PROMPT in attributes:
+        listed_calls = sequence(parsed(attributes.get(REPLIED_CALLS)))
+        called = [{**mapping(call), "type": "tool_call"} for call in listed_calls]
+        replied = [{"role": "assistant", "content": attributes.get(REPLIED_TEXT), "tool_calls": called}]
     system = parsed(first(attributes, *SYSTEM))
     if system and not isinstance(system, str):
         asked = [{"role": "system", "parts": sequence(system)}, *sequence(parsed(asked))]
