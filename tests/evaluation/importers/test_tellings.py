@@ -157,3 +157,24 @@ def test_a_record_of_an_unknown_type_that_calls_or_answers_is_named_and_not_left
     file.write_bytes(orjson.dumps(said) + b"\n" + orjson.dumps(record) + b"\n")
     imported = import_files([file], tmp_path / "out")
     assert (imported.exit_code, [odd.line for odd in imported.files[0].found]) == (1, [2])
+
+
+def test_a_span_of_an_unknown_kind_that_names_a_tool_is_named(tmp_path: Path) -> None:
+    request = orjson.loads(VERCEL.content)
+    request["resourceSpans"][0]["scopeSpans"][0]["spans"][2]["attributes"] = [
+        {"key": "acme.tool_name", "value": {"stringValue": "refund"}}
+    ]
+    file = tmp_path / "spans.json"
+    file.write_bytes(document(request))
+    imported = import_files([file], tmp_path / "out")
+    assert (imported.exit_code, [odd.field for odd in imported.files[0].found]) == (1, ["acme.tool_name"])
+
+
+def test_a_file_that_is_recognised_and_yields_no_run_says_which_reader_came_next(tmp_path: Path) -> None:
+    file = tmp_path / "spans.json"
+    span = {"trace_id": "t", "span_id": "s", "name": "x", "attributes": {"gen_ai.system": "x", "mcp.session": 1}}
+    file.write_bytes(orjson.dumps([span]))
+    imported = import_files([file], tmp_path / "out")
+    report = imported.files[0]
+    assert (imported.exit_code, report.records, report.understood, report.format) == (2, 1, 0, "otel")
+    assert [odd.message for odd in report.found] == ["looks like otel, but holds no call and no message of it"]

@@ -15,7 +15,8 @@ from tradefair.contract.errors import ScenarioError, unknown
 from tradefair.evaluation.foreign.importers.items import Reader, WholeReader
 from tradefair.evaluation.foreign.importers.readers import READERS
 from tradefair.evaluation.foreign.importers.report import ImportReport
-from tradefair.evaluation.foreign.importers.source import Head, further_heads
+from tradefair.evaluation.foreign.importers.source import Head, further_heads, head_of
+from tradefair.files.user_files import regular
 
 GROUP = "tradefair.readers"
 """Entry points of readers of third parties, and of the game logs, which lie in the rooms of their markets."""
@@ -90,6 +91,14 @@ def detect(head: Head) -> Reader | WholeReader:
     doubtful = (head.value is not None or bool(head.keys)) and any(sign in head.raw for sign in _SIGNS)
     reason = f"no known format ({told or 'every reader says 0'}); --format NAME forces one"
     raise Undetected(reason, doubtful=doubtful)
+
+
+def next_surest(path: Path, name: str) -> str:
+    """The reader that is surest of a file after the one of this name; empty where no other knows anything of it."""
+    with suppress(OSError), regular(path) as file:
+        others = {other: score for other, score in scores(head_of(path.name, file)).items() if other != name and score}
+        return max(others, key=lambda other: others[other], default="")
+    return ""
 
 
 def _surest(found: Mapping[str, int], than: int) -> str | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from tradefair.contract.errors import StorageUnavailable, TradefairError
-from tradefair.evaluation.foreign.importers.detect import Undetected, detect, reader_of
+from tradefair.evaluation.foreign.importers.detect import Undetected, detect, next_surest, reader_of
 from tradefair.evaluation.foreign.importers.foreign import Intake
 from tradefair.evaluation.foreign.importers.items import Odd, Reader, WholeReader
 from tradefair.evaluation.foreign.importers.run_report import FileReport, Imported
@@ -56,6 +56,9 @@ def import_files(
             batch.read([(path, report, reader)])
     for together in joined.values():
         batch.read(together)
+    for path, report in zip(files, reports, strict=True):
+        if report.format is not None and not report.used and not report.found:
+            report.empty(next_surest(path, report.format))
     return Imported(reports)
 
 

@@ -43,6 +43,12 @@ class FileReport:
         self.faults += 1
         self._keep(odd)
 
+    def empty(self, other: str) -> None:
+        """It was recognised, and no run came of it: nothing in it was of use. `other` is the next surest reader."""
+        self.understood = 0
+        second = f"; the next surest reader is {other}: --format {other}" if other else ""
+        self.odd(Odd(0, "", f"looks like {self.format}, but holds no call and no message of it{second}"))
+
     def refused(self, line: int, place: str, message: str) -> None:
         """As `odd`, in parts."""
         self.odd(Odd(line, place, message))

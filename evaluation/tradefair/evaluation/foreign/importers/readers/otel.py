@@ -58,6 +58,9 @@ from tradefair.evaluation.foreign.interchange.spans import (
 from tradefair.evaluation.read.objects import mapping, sequence
 
 _TOOL_OPERATIONS = (Operation.EXECUTE_TOOL, "tool", "ai.toolCall")
+_OF_TOOLS = ("tool.name", "tool_name", "toolname", "tool.call.id", "tool_call_id", "toolcall.id")
+"""How attributes end that no span has but a tool's, in every convention."""
+
 _AGENT_OPERATIONS = (Operation.INVOKE_AGENT, "agent")
 
 
@@ -81,7 +84,12 @@ def _pieces(span: Span | Odd) -> Iterator[Piece | Odd]:
     if isinstance(span, Odd):
         yield span
         return
-    yield _piece(span)
+    piece = _piece(span)
+    unread = next((name for name in span.attributes if not piece.kind and name.lower().endswith(_OF_TOOLS)), None)
+    if unread is not None:
+        yield Odd(span.line, unread[:60], f"a span of an unknown kind that names a tool: {span.name[:60]!r}")
+        return
+    yield piece
     for number, event in enumerate(span.events):
         if Name.TOLD in event.attributes:
             # What became public in an episode of ours.
