@@ -98,6 +98,9 @@ CONVERSATIONS = (Name.CONVERSATION, "session.id")
 KINDS = ("traceloop.span.kind", "ai.operationId")
 """Attributes by which those who came before the conventions tell a tool's span."""
 
+OF_TOOLS = ("tool.name", "tool_name", "toolname", "tool.call.id", "tool_call_id", "toolcall.id")
+"""How attributes end that no span has but a tool's, in every convention."""
+
 MESSAGE_EVENTS = ("gen_ai.system.message", "gen_ai.user.message", "gen_ai.assistant.message", "gen_ai.tool.message")
 """Span events and log records that each hold a message of a prompt; after them the event of the reply."""
 CHOICE_EVENT = "gen_ai.choice"

@@ -119,10 +119,7 @@ class _Sample:
         self._messages = [mapping(message) for message in sequence(fields.get("messages"))]
         self._ids = {text(message.get("id")) for message in self._messages} - {""}
         replies = [_reply(event) for event in self.models]
-        told = (message for event in self.models for message in sequence(event.get("input")))
-        named = {text(mapping(message).get("id")) for message in (*told, *self._pool, *replies)}
-        # Where one telling names messages otherwise than the other, or not at all, they are the same by what they say.
-        self._by_id = not self._ids.isdisjoint(named)
+        self._by_id = self._share_ids(replies)
         self._known: dict[str, Counter[int]] = {"": Counter(map(self._meaning, self._messages))}
         self._spans = {text(event.get("id")): event for event in self.events if event.get("event") == "span_begin"}
         self._tools = {text(event.get("id")): event for event in self.events if event.get("event") == "tool"}
@@ -132,16 +129,24 @@ class _Sample:
         self._reach = 0
         self._pooled = Counter[int]()
         self._carried: dict[str, deque[str]] = {}
-        # Events of tools whose id no message has: a message's call of the same tool and arguments is the same one.
-        messages = [*self._messages, *(replies if self._by_id else ())]
+        self._alike = self._nameless([*self._messages, *(replies if self._by_id else ())])
+        self._called: set[str] = set()
+        self._answered: set[str] = set()
+
+    def _share_ids(self, replies: list[dict[str, Any]]) -> bool:
+        """Whether prompts and replies name messages as the sample does; else they are the same by what they say."""
+        told = (message for event in self.models for message in sequence(event.get("input")))
+        return not self._ids.isdisjoint(text(mapping(held).get("id")) for held in (*told, *self._pool, *replies))
+
+    def _nameless(self, messages: list[dict[str, Any]]) -> dict[tuple[Any, ...], deque[str]]:
+        """Events of tools whose id no message has, by what they call: the same call of a message has other ids."""
         ids = {text(mapping(call).get("id")) for message in messages for call in sequence(message.get("tool_calls"))}
-        self._alike: dict[tuple[Any, ...], deque[str]] = {}
+        alike: dict[tuple[Any, ...], deque[str]] = {}
         for key, event in self._tools.items():
             if key not in ids:
                 call = Call("", "", key, text(event.get("function")), event.get("arguments"), 0)
-                self._alike.setdefault(meaning(call), deque()).append(key)
-        self._called: set[str] = set()
-        self._answered: set[str] = set()
+                alike.setdefault(meaning(call), deque()).append(key)
+        return alike
 
     def talk(self) -> Iterator[_Heard]:
         """The messages of the sample, then those that only its model was sent or sent back."""

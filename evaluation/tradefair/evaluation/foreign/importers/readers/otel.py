@@ -29,6 +29,7 @@ from tradefair.evaluation.foreign.interchange.otlp_names import (
     KINDS,
     MESSAGE_EVENTS,
     MODELS,
+    OF_TOOLS,
     OWN,
     PROMPT,
     REPLIED,
@@ -58,9 +59,6 @@ from tradefair.evaluation.foreign.interchange.spans import (
 from tradefair.evaluation.read.objects import mapping, sequence
 
 _TOOL_OPERATIONS = (Operation.EXECUTE_TOOL, "tool", "ai.toolCall")
-_OF_TOOLS = ("tool.name", "tool_name", "toolname", "tool.call.id", "tool_call_id", "toolcall.id")
-"""How attributes end that no span has but a tool's, in every convention."""
-
 _AGENT_OPERATIONS = (Operation.INVOKE_AGENT, "agent")
 
 
@@ -85,7 +83,7 @@ def _pieces(span: Span | Odd) -> Iterator[Piece | Odd]:
         yield span
         return
     piece = _piece(span)
-    unread = next((name for name in span.attributes if not piece.kind and name.lower().endswith(_OF_TOOLS)), None)
+    unread = next((name for name in span.attributes if not piece.kind and name.lower().endswith(OF_TOOLS)), None)
     if unread is not None:
         yield Odd(span.line, unread[:60], f"a span of an unknown kind that names a tool: {span.name[:60]!r}")
         return
@@ -201,12 +199,7 @@ def _entity_input(given: Any) -> Any:
 def _messages(span: Span, attributes: dict[str, Any]) -> tuple[Any, Any]:
     """What a model was asked and what it replied: from attributes, else from events, else from a record of a log."""
     asked = first(attributes, *ASKED, *ALL_MESSAGES) or listed(attributes, INDEXED_ASKED)
-    replied = first(attributes, *REPLIED) or listed(attributes, INDEXED_REPLIED)
-    # Vercel's span around a whole conversation has a text of its own, which the last reply within says, too.
-    if not replied and PROMPT in attributes:
-        listed_calls = sequence(parsed(attributes.get(REPLIED_CALLS)))
-        called = [{**mapping(call), "type": "tool_call"} for call in listed_calls]
-        replied = [{"role": "assistant", "content": attributes.get(REPLIED_TEXT), "tool_calls": called}]
+    replied = first(attributes, *REPLIED) or listed(attributes, INDEXED_REPLIED) or _replied(attributes)
     system = parsed(first(attributes, *SYSTEM))
     if system and not isinstance(system, str):
         asked = [{"role": "system", "parts": sequence(system)}, *sequence(parsed(asked))]
@@ -223,6 +216,14 @@ def _messages(span: Span, attributes: dict[str, Any]) -> tuple[Any, Any]:
         _event(name, mapping(parsed(inner.get("message"))) or inner) for name, inner in events if name == CHOICE_EVENT
     ]
     return spoken, choices
+
+
+def _replied(attributes: dict[str, Any]) -> list[Any]:
+    """Vercel's reply. Its span around a whole conversation has a text, too, which the last reply within says."""
+    if PROMPT not in attributes:
+        return []
+    called = [{**mapping(call), "type": "tool_call"} for call in sequence(parsed(attributes.get(REPLIED_CALLS)))]
+    return [{"role": "assistant", "content": attributes.get(REPLIED_TEXT), "tool_calls": called}]
 
 
 def _event(name: str, inner: Mapping[str, Any]) -> dict[str, Any]:
