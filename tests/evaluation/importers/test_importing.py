@@ -465,7 +465,7 @@ def test_the_command_says_what_was_used_and_ends_accordingly(
     first, second = told["files"]
     assert first == {
         "file": "good.jsonl", "format": "plain", "reader_version": 1, "calls": 0, "answered": 0, "errors": 0,
-        "records": 1, "understood": 1, "left_out": {}, "odd": [], "odd_in_all": 0,
+        "records": 1, "understood": 1, "left_out": {}, "odd": [], "odd_in_all": 0, "no_log": False,
         "runs": [{"run": "r", "trace": "out/good-r.trace", "seats": 1, "calls": 0, "answered": 0, "errors": 0,
                   "messages": 1, "passed": None}],
     }  # fmt: skip

@@ -122,4 +122,24 @@ INSPECT_ZIP = INSPECT_JSON._replace(
     }),
 )  # fmt: skip
 
-SAMPLES = (OPENAI, CLAUDE, ATIF, TAU, FIRST_TAU, INSPECT_JSON, INSPECT_ZIP)
+SAMPLES = (
+    OPENAI,
+    CLAUDE,
+    ATIF,
+    TAU,
+    FIRST_TAU,
+    INSPECT_JSON,
+    INSPECT_ZIP,
+    sample("codex", "rollout.jsonl", 11, Run("0f3e7a52-codex-session", 1, 2, 2, 1, 3)),
+    sample("codex", "exec.jsonl", 8, Run("t1", 1, 2, 2, 1, 2)),
+    sample("gemini-cli", "session.json", 3, Run("g1", 1, 2, 2, 1, 3)),
+    sample("gemini-cli", "session.jsonl", 6, Run("g2", 1, 2, 2, 1, 3)),
+    sample("swe-agent", "shop.traj", 2, Run("shop", 1, 2, 2, 1, 2)),
+    sample("swe-agent", "mini.json", 6, Run("mini", 1, 2, 2, 0, 3)),
+    sample("openhands", "events.json", 7, Run("events", 1, 2, 2, 1, 3)),
+    sample("openhands", "later.jsonl", 6, Run("later", 1, 2, 2, 1, 3)),
+    sample("adk", "session.json", 6, Run("s1", 2, 2, 2, 0, 2)),
+    sample("teams", "autogen.json", 5, Run("autogen", 3, 2, 2, 1, 2)),
+    sample("teams", "run_state.json", 3, Run("run_state", 1, 1, 1, 0, 1)),
+    sample("teams", "who_and_when.json", 3, Run("who_and_when", 3, 0, 0, 0, 3, False)),
+)

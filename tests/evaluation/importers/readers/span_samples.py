@@ -138,4 +138,9 @@ LANGSMITH = sample("langsmith", "runs.jsonl", 5, THREAD)
 RUNS: list[dict[str, Any]] = [orjson.loads(line) for line in LANGSMITH.content.splitlines()]
 NESTED = Sample("langsmith", "runs.json", document([{**RUNS[4], "child_runs": RUNS[:4]}]), (THREAD,), 5)
 
-SPAN_SAMPLES = (OTEL, OTEL_DOCUMENT, OTEL_PRINTED, LOGGED, OPENINFERENCE, LANGSMITH, NESTED)
+_ONE_TRACE = "ab" * 16
+LANGFUSE = sample("langfuse", "traces.json", 5, Run("s1", 1, 2, 2, 1, 2))
+VERCEL = sample("otel", "vercel.json", 4, Run(_ONE_TRACE, 1, 2, 2, 1, 2))
+INDEXED = sample("otel", "indexed.json", 3, Run(_ONE_TRACE, 1, 1, 1, 1, 2))
+
+SPAN_SAMPLES = (OTEL, OTEL_DOCUMENT, OTEL_PRINTED, LOGGED, OPENINFERENCE, LANGSMITH, NESTED, LANGFUSE, VERCEL, INDEXED)

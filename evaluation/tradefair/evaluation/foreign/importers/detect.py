@@ -15,7 +15,8 @@ from tradefair.contract.errors import ScenarioError, unknown
 from tradefair.evaluation.foreign.importers.items import Reader, WholeReader
 from tradefair.evaluation.foreign.importers.readers import READERS
 from tradefair.evaluation.foreign.importers.report import ImportReport
-from tradefair.evaluation.foreign.importers.source import Head, further_heads
+from tradefair.evaluation.foreign.importers.source import Head, further_heads, head_of
+from tradefair.files.user_files import regular
 
 GROUP = "tradefair.readers"
 """Entry points of readers of third parties, and of the game logs, which lie in the rooms of their markets."""
@@ -28,11 +29,18 @@ _SURE_BY_FURTHER_LINES = 60
 
 _PACKED = {b"\x1f\x8b": "compressed by gzip", b"\x28\xb5\x2f\xfd": "compressed by zstd", b"BZh": "compressed by bzip2",
            b"\xfd7zXZ\x00": "compressed by xz", b"PK\x03\x04": "a zip that is no log of Inspect"}  # fmt: skip
+_EMPTY, _BINARY = "the file is empty", "no text"
+_SIGNS = (b'"tool', b'all"', b'alls"', b'"messages"', b'"role"', b"span", b"rpc", b'"function', b'"action')
+"""What JSON of agents is hardly without."""
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a]")
 
 
 class Undetected(Exception):
-    """No reader is sure, or two are alike: each one's score, as a sentence."""
+    """No reader is sure, or two are alike: each one's score, as a sentence; `doubtful`: it may be a log yet."""
+
+    def __init__(self, reason: str, *, doubtful: bool) -> None:
+        super().__init__(reason)
+        self.doubtful = doubtful
 
 
 @cache
@@ -78,9 +86,19 @@ def detect(head: Head) -> Reader | WholeReader:
     if surest is not None:
         return readers()[surest]
     if reason := _no_text(head.raw):
-        raise Undetected(reason)
+        raise Undetected(reason, doubtful=reason not in (_EMPTY, _BINARY))
     told = ", ".join(f"{name} {score}" for name, score in sorted(found.items(), key=lambda said: -said[1]) if score)
-    raise Undetected(f"no known format ({told or 'every reader says 0'}); --format NAME forces one")
+    doubtful = (head.value is not None or bool(head.keys)) and any(sign in head.raw for sign in _SIGNS)
+    reason = f"no known format ({told or 'every reader says 0'}); --format NAME forces one"
+    raise Undetected(reason, doubtful=doubtful)
+
+
+def next_surest(path: Path, name: str) -> str:
+    """The reader that is surest of a file after the one of this name; empty where no other knows anything of it."""
+    with suppress(OSError), regular(path) as file:
+        others = {other: score for other, score in scores(head_of(path.name, file)).items() if other != name and score}
+        return max(others, key=lambda other: others[other], default="")
+    return ""
 
 
 def _surest(found: Mapping[str, int], than: int) -> str | None:
@@ -92,7 +110,7 @@ def _surest(found: Mapping[str, int], than: int) -> str | None:
 def _no_text(raw: bytes) -> str:
     """Why a file that nobody knows is none that a reader of texts could know, as a sentence; empty where it may be."""
     if not raw.strip():
-        return "the file is empty"
+        return _EMPTY
     packed = next((name for begins, name in _PACKED.items() if raw.startswith(begins)), None)
     if packed is not None:
         return f"{packed}: unpack it first"
@@ -101,7 +119,7 @@ def _no_text(raw: bytes) -> str:
     # Field 1 of a protobuf message, and what no text holds.
     if raw.startswith(b"\x0a") and _NO_TEXT.search(raw):
         return "binary OTLP or another protobuf: export JSON instead, or convert it (docs/how-to/importing.md)"
-    return "no text" if _NO_TEXT.search(raw) else ""
+    return _BINARY if _NO_TEXT.search(raw) else ""
 
 
 def _score(reader: Reader | WholeReader, head: Head) -> int:

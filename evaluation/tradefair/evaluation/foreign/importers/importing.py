@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from tradefair.contract.errors import StorageUnavailable, TradefairError
-from tradefair.evaluation.foreign.importers.detect import Undetected, detect, reader_of
+from tradefair.evaluation.foreign.importers.detect import Undetected, detect, next_surest, reader_of
 from tradefair.evaluation.foreign.importers.foreign import Intake
 from tradefair.evaluation.foreign.importers.items import Odd, Reader, WholeReader
 from tradefair.evaluation.foreign.importers.run_report import FileReport, Imported
@@ -24,6 +24,8 @@ from tradefair.tracestore import open_trace
 from tradefair.tracestore.redaction import Redactor
 
 _CHUNK = 1 << 20
+_SESSIONS = (".jsonl",)
+"""Endings of session files that may have a folder of sub-agents beside them."""
 
 
 def import_files(
@@ -36,7 +38,7 @@ def import_files(
     """
     forced = None if form is None else reader_of(form)
     files = list(_files(paths, out))
-    reports = [FileReport(_shown(path, paths)) for path in files]
+    reports = [FileReport(_shown(path, paths), named=path in paths) for path in files]
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -54,26 +56,40 @@ def import_files(
             batch.read([(path, report, reader)])
     for together in joined.values():
         batch.read(together)
+    for path, report in zip(files, reports, strict=True):
+        if report.format is not None and not report.used and not report.found:
+            report.empty(next_surest(path, report.format))
     return Imported(reports)
 
 
 def _files(paths: Iterable[Path], out: Path) -> Iterator[Path]:
-    """The files named, and those below folders in order of name; what is hidden, or lies in `out`, is left out."""
+    """The files named, with what lies beside them, and those below folders in order of name; what is hidden, or lies in
+    `out`, is left out."""
+    given = set(paths)
     for path in paths:
-        if not path.is_dir():
-            yield path
+        if path.is_dir():
+            yield from _inside(path, out)
             continue
-        for file in sorted(path.rglob("*")):
-            inside = file.relative_to(path).parts
-            hidden = any(part.startswith(".") for part in inside) or (out != path and file.is_relative_to(out))
-            # A link could lead out of the folder.
-            if not hidden and file.suffix != ".trace" and not file.is_symlink() and not file.is_dir():
-                yield file
+        yield path
+        # Sessions of sub-agents lie in a folder of the session's name beside it.
+        beside = path.with_suffix("")
+        if path.suffix in _SESSIONS and beside.is_dir() and beside not in given:
+            yield from (file for file in _inside(beside, out) if file not in given and file.suffix in _SESSIONS)
+
+
+def _inside(path: Path, out: Path) -> Iterator[Path]:
+    for file in sorted(path.rglob("*")):
+        inside = file.relative_to(path).parts
+        hidden = any(part.startswith(".") for part in inside) or (out != path and file.is_relative_to(out))
+        # A link could lead out of the folder.
+        if not hidden and file.suffix != ".trace" and not file.is_symlink() and not file.is_dir():
+            yield file
 
 
 def _shown(path: Path, paths: Sequence[Path]) -> str:
     """The name of a file in reports and traces: below the folder that was named, else its own."""
-    folder = next((folder for folder in paths if folder != path and path.is_relative_to(folder)), None)
+    folders = (path for named in paths for path in (named, *([named.parent] if named.with_suffix("").is_dir() else [])))
+    folder = next((folder for folder in folders if folder != path and path.is_relative_to(folder)), None)
     return str(path.relative_to(folder)) if folder is not None else path.name
 
 
@@ -82,7 +98,11 @@ def _recognised(path: Path, report: FileReport, forced: Reader | WholeReader | N
         with regular(path) as file:
             reader = forced or detect(head_of(path.name, file))
     except (OSError, Undetected) as error:
-        report.odd(Odd(0, "", f"cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)))
+        odd = Odd(0, "", f"cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error))
+        # What lies in a folder beside logs, and is none by any sign of it, is no fault of the import.
+        report.no_log = isinstance(error, Undetected) and not report.named and not error.doubtful
+        if not report.no_log:
+            report.odd(odd)
         return None
     report.format, report.unit = reader.name, reader.unit if isinstance(reader, Reader) else ""
     report.reader_version = reader.version if isinstance(reader, Reader) else 1

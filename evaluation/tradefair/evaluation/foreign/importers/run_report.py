@@ -19,6 +19,8 @@ class FileReport:
     """One file. `understood` of `records` were of use; `faults` counts what was not, `waiting` calls without answer."""
 
     file: str
+    named: bool = True
+    """Whether somebody named it; else it was found in a folder."""
     format: str | None = None
     reader_version: int | None = None
     unit: str = ""
@@ -31,6 +33,8 @@ class FileReport:
     waiting: int = 0
     game: dict[str, Any] | None = None
     trace: str | None = None
+    no_log: bool = False
+    """Whether it only lies in a folder of logs, and nothing in it looks like one."""
     parts: int = 0
     """Runs of other files that go on in this one; their figures are counted there."""
 
@@ -38,6 +42,12 @@ class FileReport:
         """Something that could not be used."""
         self.faults += 1
         self._keep(odd)
+
+    def empty(self, other: str) -> None:
+        """It was recognised, and no run came of it: nothing in it was of use. `other` is the next surest reader."""
+        self.understood = 0
+        second = f"; the next surest reader is {other}: --format {other}" if other else ""
+        self.odd(Odd(0, "", f"looks like {self.format}, but holds no call and no message of it{second}"))
 
     def refused(self, line: int, place: str, message: str) -> None:
         """As `odd`, in parts."""
@@ -84,6 +94,7 @@ class FileReport:
             "understood": self.understood,
             "left_out": dict(self.left_out),
             "odd": [odd._asdict() for odd in self.found],
+            "no_log": self.no_log,
             "odd_in_all": self.faults + self.waiting,
             **({} if self.game is None else {"game": self.game}),
             **({} if self.trace is None else {"trace": self.trace}),
@@ -101,7 +112,7 @@ class Imported:
         """0: everything was used; 1: some of it was not; 2: nothing could be read."""
         if not any(file.used for file in self.files):
             return 2
-        return int(any(file.faults or not file.used for file in self.files))
+        return int(any(file.faults or not (file.used or file.no_log) for file in self.files))
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for `--json`."""

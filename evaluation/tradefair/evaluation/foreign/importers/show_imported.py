@@ -60,6 +60,8 @@ def show_imported(imported: Imported) -> None:
 def _imported_row(file: FileReport) -> list[str]:
     if file.game is not None or file.trace is not None:
         return [file.file, file.format or "", "1 trace" if file.trace else "no trace", "", ""]
+    if file.no_log:
+        return [file.file, "no log", "", "", ""]
     runs, calls = len(file.runs), file.total("calls")
     if file.parts and not runs:
         told = ["more of a run" if file.parts == 1 else f"more of {file.parts:,} runs", "counted there"]

@@ -30,7 +30,10 @@ _ANSWERS = ("tool", "function")
 _TEXTS = ("text", "input_text", "output_text", "summary_text", "refusal")
 _REASONS = ("thinking", "reasoning", "reasoning_text", "reasoning_content")
 _CALLS = ("tool_use", "tool_call", "server_tool_use", "mcp_tool_use", "function_call", "functionCall")
-_RESULTS = ("tool_result", "tool_call_response", "function_response", "functionResponse", "function_call_output")
+_RESULTS = (
+    "tool_result", "tool_call_response", "function_response", "functionResponse", "function_call_output",
+    "function_call_result",
+)  # fmt: skip
 _MEDIA = (
     "image", "image_url", "input_image", "audio", "input_audio", "video", "document", "file", "input_file",
     "blob", "uri", "media", "data", "inline_data", "inlineData",
@@ -40,7 +43,9 @@ _BYTES = ("data", "url", "file_data", "image_url", "image", "audio", "video", "d
 _MEDIA_TYPES = ("media_type", "mime_type", "mimeType")
 _ARGUMENTS = ("arguments", "input", "args", "action", "operation", "queries", "code")
 _OUTPUTS = ("output", "result", "results", "outputs", "response", "content")
-_IDS = ("call_id", "tool_call_id", "tool_use_id", "source_call_id", "id")
+_IDS = ("call_id", "tool_call_id", "tool_use_id", "source_call_id", "callId", "toolCallId", "id")
+_TYPED = ("text", "json", "content", "error-text", "error-json")
+"""Types of results that stand in `value`."""
 _HIDDEN = ("encrypted_content", "logprobs", "redacted_thinking", "token_ids", "prompt_token_ids")
 """Fields whose values are counted and not kept."""
 
@@ -90,13 +95,14 @@ def _items(fields: dict[str, Any], at: At, left_out: Counter[str]) -> Iterator[I
 
 def is_item(kind: str) -> bool:
     """Whether items of a response are of this type: calls, also those of a provider's own tools, answers, reasoning."""
-    return kind.endswith(("_call", "_call_output", "_list_tools")) or kind in _CALLS or kind in _REASONS
+    return kind.endswith(("_call", "_call_output", "_list_tools")) or kind in (*_CALLS, *_RESULTS, *_REASONS)
 
 
 def _answers(fields: dict[str, Any], at: At, left_out: Counter[str]) -> Iterator[Item]:
     """A message that answers one call, or several (tau's `tool_messages`, GenAI's parts)."""
     several = sequence(fields.get("tool_messages"))
     parts = [part for part in map(mapping, sequence(fields.get("parts"))) if part.get("type") != "text"]
+    parts += [part for part in map(mapping, sequence(fields.get("content"))) if _kind(part) in _RESULTS]
     for answer in several:
         yield from _answers({**mapping(answer), "tool_messages": None}, at, left_out)
     for part in parts:
@@ -109,6 +115,10 @@ def _answer(fields: dict[str, Any], at: At, left_out: Counter[str]) -> Answer:
     """The answer of one block or message."""
     key = text(first(fields, *_IDS)) or f"name:{text(first(fields, 'name', 'tool_name'))}"
     content = fields.get("content") if "content" in fields else first(fields, *_OUTPUTS)
+    typed = mapping(content)
+    if "value" in typed and text(typed.get("type")) in _TYPED:
+        fields = {"error": True, **fields} if text(typed["type"]).startswith("error") else fields
+        content = typed["value"]
     if fields.get("type") == "image_generation_call":
         content = {"type": "image", "media_type": "image/png", "data": content}
     return Answer(at.run, key, _plain(content, left_out), error_in(fields), at.step, at.at_ns)
@@ -116,7 +126,7 @@ def _answer(fields: dict[str, Any], at: At, left_out: Counter[str]) -> Answer:
 
 def error_in(fields: dict[str, Any]) -> Any:
     """The error of an answer, as `Answer.error`, by the flag of its dialect: None where it has no flag."""
-    error, status = first(fields, "error", "is_error"), fields.get("status")
+    error, status = first(fields, "error", "is_error", "isError"), fields.get("status")
     if error is None and status in ("error", "failed"):
         return True
     # `success` is LangChain's. `completed`, as items of responses have it, says that a call has ended and not how.
@@ -165,8 +175,7 @@ def _block(block: Any, role: str, at: At, left_out: Counter[str]) -> Iterator[It
             yield Said(at.run, at.seat, role, "text", block, at.step, at.at_ns)
         return
     fields = mapping(block)
-    # Gemini's parts have no type: their only key says what they are.
-    kind = text(fields.get("type")) or next(iter(fields), "")
+    kind = _kind(fields)
     inner = mapping(fields.get(kind)) or fields
     if kind in _TEXTS:
         yield from _block(_words(fields), role, at, left_out)
@@ -182,7 +191,27 @@ def _block(block: Any, role: str, at: At, left_out: Counter[str]) -> Iterator[It
     elif kind in _MEDIA or "mime_type" in fields:
         yield Said(at.run, at.seat, role, "media", media(fields, left_out), at.step, at.at_ns)
     elif fields:
+        yield from _unknown(fields, kind, at, left_out)
+
+
+def _kind(fields: dict[str, Any]) -> str:
+    """What a part is; Gemini's have no type, and their only key says it."""
+    return text(fields.get("type")).replace("-", "_") or next(iter(fields), "")
+
+
+def _unknown(fields: dict[str, Any], kind: str, at: At, left_out: Counter[str]) -> Iterator[Item]:
+    if calls_or_answers(fields):
+        yield at.odd("content", f"a part of an unknown type {kind[:40]!r} that calls or answers")
+    else:
         count(left_out, f"part {kind}" if kind not in _HIDDEN else kind)
+
+
+def calls_or_answers(fields: dict[str, Any]) -> bool:
+    """Whether a record of an unknown type looks as if it called a tool or answered a call: it is never left out."""
+    if any(name in fields for name in _IDS[:-1]) or sequence(first(fields, "tool_calls", "toolCalls")):
+        return True
+    named = any(isinstance(fields.get(name), str) for name in ("name", "tool", "tool_name", "toolName", "function"))
+    return named and any(name in fields for name in ("arguments", "args", "input"))
 
 
 def _words(fields: dict[str, Any]) -> str:
@@ -207,7 +236,9 @@ def _reasoning(fields: dict[str, Any], role: str, at: At, left_out: Counter[str]
 def _call(entry: dict[str, Any], at: At) -> Iterator[Item]:
     """A call in any of its dialects. A text that a tool takes instead of an object is its `input`."""
     function = mapping(first(entry, "function", "custom")) or entry
-    name = text(first(function, "name", "function_name", "function")) or text(entry.get("type")).removesuffix("_call")
+    name = text(first(function, "name", "function_name", "toolName", "function")) or text(
+        entry.get("type")
+    ).removesuffix("_call")
     if not name or name in ("function", "tool_use", "tool"):
         yield at.odd("tool_calls", "a call without a name")
         return

@@ -79,18 +79,27 @@ class Name(StrEnum):
 
 # Attributes that are read only, by what they mean, the surest first.
 SYSTEM = ("gen_ai.system_instructions",)
-ASKED = (Name.INPUT_MESSAGES, "gen_ai.prompt", "ai.prompt.messages")
+PROMPT, REPLIED_TEXT, REPLIED_CALLS = "ai.prompt.messages", "ai.response.text", "ai.response.toolCalls"
+"""Vercel's: of one call of a model its messages, the text of its reply, and the JSON text of its calls."""
+ASKED = (Name.INPUT_MESSAGES, "gen_ai.prompt", PROMPT)
 REPLIED = (Name.OUTPUT_MESSAGES, "gen_ai.completion")
+INDEXED_ASKED, INDEXED_REPLIED = "gen_ai.prompt", "gen_ai.completion"
+"""OpenLLMetry's: flattened keys that begin so."""
 ALL_MESSAGES = ("pydantic_ai.all_messages", "all_messages_events")
 TOOL = (Name.TOOL_NAME, "ai.toolCall.name", "traceloop.entity.name")
 CALL_ID = (Name.TOOL_CALL_ID, "ai.toolCall.id")
-ARGUMENTS = (Name.TOOL_ARGUMENTS, "tool_arguments", "ai.toolCall.args", "traceloop.entity.input")
-RESULT = (Name.TOOL_RESULT, "tool_response", "ai.toolCall.result", "traceloop.entity.output")
+ENTITY_INPUT, ENTITY_OUTPUT = "traceloop.entity.input", "traceloop.entity.output"
+"""OpenLLMetry's: JSON texts of {"inputs": …} or {"args", "kwargs"}, and of {"output": …}, or the values themselves."""
+ARGUMENTS = (Name.TOOL_ARGUMENTS, "tool_arguments", "ai.toolCall.args", "ai.toolCall.input", ENTITY_INPUT)
+RESULT = (Name.TOOL_RESULT, "tool_response", "ai.toolCall.result", "ai.toolCall.output", ENTITY_OUTPUT)
 AGENT = (Name.AGENT_NAME, "agent_name")
 MODELS = ("gen_ai.response.model", Name.MODEL)
 CONVERSATIONS = (Name.CONVERSATION, "session.id")
 KINDS = ("traceloop.span.kind", "ai.operationId")
 """Attributes by which those who came before the conventions tell a tool's span."""
+
+OF_TOOLS = ("tool.name", "tool_name", "toolname", "tool.call.id", "tool_call_id", "toolcall.id")
+"""How attributes end that no span has but a tool's, in every convention."""
 
 MESSAGE_EVENTS = ("gen_ai.system.message", "gen_ai.user.message", "gen_ai.assistant.message", "gen_ai.tool.message")
 """Span events and log records that each hold a message of a prompt; after them the event of the reply."""

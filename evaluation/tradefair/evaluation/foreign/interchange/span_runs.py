@@ -11,11 +11,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from tradefair.evaluation.foreign.interchange.identity import meaning, plain
 from tradefair.evaluation.foreign.interchange.items import Answer, Call, Fact, Item, Odd, Said, Tallied
 from tradefair.evaluation.foreign.interchange.messages import At, walk
 from tradefair.evaluation.foreign.interchange.own import marked, marked_call
 from tradefair.evaluation.foreign.interchange.shapes import count, parsed, text
-from tradefair.evaluation.foreign.interchange.span_trees import MISSING, Moment, Piece, Traces, Tree, once, plain
+from tradefair.evaluation.foreign.interchange.span_trees import MISSING, Moment, Piece, Traces, Tree, once
 from tradefair.evaluation.read.objects import mapping, sequence
 
 # Calls and messages that are remembered of runs that may go on in a later trace; the oldest are forgotten.
@@ -212,7 +213,7 @@ class _Part:
                 if not isinstance(item, Said | Call | Answer):
                     yield item
                     continue
-                told = hash(_identity(item))
+                told = hash((getattr(item, "key", ""), *meaning(item)))
                 if before[told] > 0:
                     before[told] -= 1
                     count(self._left_out, "repeated messages")
@@ -292,14 +293,21 @@ class _Part:
         yield from self._called(known)
 
     def _asked_for(self, piece: Piece, seat: str) -> _Known | None:
-        """The call in a reply that this span carries out: by its id, else by tool and arguments, else by tool."""
-        if piece.key:
-            known = self._run.calls.get(piece.key)
-            return None if known is None or known.spanned else known
-        alike = next((known for known in self._alike(piece.name, piece.arguments) if not known.spanned), None)
+        """The call in a reply that this span carries out: by its id, else by tool and arguments, else by tool.
+
+        Some spans carry another id than the call's, of a task or of their own; a call whose id a span of the trace has
+        waits for that one.
+        """
+        known = self._run.calls.get(piece.key) if piece.key else None
+        if known is not None and not known.spanned:
+            return known
+        free = (known for known in self._alike(piece.name, piece.arguments) if not known.spanned)
+        alike = next((known for known in free if known.key not in self._tree.keys), None)
+        if alike is not None or (piece.key and piece.arguments):
+            return alike
         waiting = ((known, known.call) for known in self._waiting.values() if known.call is not None)
         same_tool = (known for known, call in waiting if (call.tool, call.seat) == (piece.name, seat))
-        return alike or next(same_tool, None)
+        return next((known for known in same_tool if known.key not in self._tree.keys), None)
 
     def _tool_ends(self, piece: Piece) -> Iterator[Item]:
         known = self._open.get(piece.mark)
@@ -327,12 +335,3 @@ def _listed(messages: Any) -> list[Any]:
     """Messages as a list; a text that is none is what a user said."""
     found = parsed(messages)
     return [{"role": "user", "content": found}] if isinstance(found, str) and found else sequence(found)
-
-
-def _identity(item: Said | Call | Answer) -> tuple[Any, ...]:
-    """What makes two items of a conversation the same."""
-    if isinstance(item, Said):
-        return (item.role, item.part, plain(item.content))
-    if isinstance(item, Call):
-        return (item.key, item.tool, plain(parsed(item.arguments)))
-    return (item.key, plain(parsed(item.result)))

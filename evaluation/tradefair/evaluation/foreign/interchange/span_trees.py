@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
-import orjson
-
+from tradefair.evaluation.foreign.interchange.identity import plain
 from tradefair.evaluation.foreign.interchange.shapes import parsed
 from tradefair.evaluation.foreign.interchange.spans import Span
 
@@ -105,6 +104,8 @@ class Tree:
         pieces.sort(key=lambda piece: piece.place)
         self._pieces = [piece for piece in pieces if piece.kind]
         self._by_id = {piece.span.id: piece for piece in pieces}
+        self.keys = {piece.key for piece in self._pieces if piece.kind == "tool" and piece.key}
+        """Ids of calls that spans of tools name."""
         self._parents = _parents(pieces)
         self._first = next((piece.conversation for piece in self._pieces if piece.conversation), "")
         # Only where no model's span holds the messages are those of agents' spans read.
@@ -200,13 +201,3 @@ def once(pieces: list[Piece], left_out: Counter[str]) -> list[Piece]:
 
 def _said(piece: Piece) -> bytes | str:
     return plain(parsed(piece.arguments))
-
-
-def plain(value: Any) -> str | bytes:
-    """A value as what can be compared and hashed."""
-    if isinstance(value, str):
-        return value
-    try:
-        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-    except (orjson.JSONEncodeError, RecursionError):
-        return repr(value)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from tradefair.evaluation.foreign.interchange.items import Odd
-from tradefair.evaluation.foreign.interchange.otlp_names import EXCEPTION_MESSAGE, SpanKind, StatusCode
+from tradefair.evaluation.foreign.interchange.otlp_names import EXCEPTION_MESSAGE, Inference, SpanKind, StatusCode
 from tradefair.evaluation.foreign.interchange.shapes import first, nanoseconds, text
 from tradefair.evaluation.read.objects import mapping, sequence
 
@@ -128,7 +128,10 @@ def _renamed(fields: dict[str, Any]) -> dict[str, Any]:
     around = {**mapping(fields.get("context")), **fields}
     found = {name: first(around, name, *others) for name, others in _NAMES.items()}
     status = {"code": fields.get("status_code"), "message": fields.get("status_message")}
-    return {**fields, **found, "status": fields.get("status") or status}
+    # What a tracing server's client gives beside the attributes is one of them in the span that it was sent.
+    kind = {Inference.KIND: fields["span_kind"]} if isinstance(fields.get("span_kind"), str) else {}
+    attributes = {**kind, **attributes_of(fields.get("attributes"))}
+    return {**fields, **found, "status": fields.get("status") or status, "attributes": attributes}
 
 
 def attributes_of(listed: Any) -> dict[str, Any]:

@@ -17,7 +17,8 @@ class Tally:
     """Records met and used, what was left out, the names of runs, and the calls that wait for an answer."""
 
     def __init__(self) -> None:
-        self.records = self.understood = 0
+        self.records: int = 0
+        self.understood: int = 0
         self.left_out: Counter[str] = Counter()
         self._names: Counter[str] = Counter()
         self._steps: OrderedDict[str, int] = OrderedDict()

@@ -12,7 +12,7 @@ from typing import Any
 
 from tradefair.evaluation.foreign.importers.items import LONG_ID, Call, Fact, Item, Odd, Reader
 from tradefair.evaluation.foreign.importers.source import Head, Source
-from tradefair.evaluation.foreign.interchange.messages import At, used, walk
+from tradefair.evaluation.foreign.interchange.messages import At, calls_or_answers, used, walk
 from tradefair.evaluation.foreign.interchange.shapes import count, first, nanoseconds, text
 from tradefair.evaluation.foreign.interchange.tally import Tally
 from tradefair.evaluation.read.objects import mapping, sequence
@@ -84,6 +84,9 @@ class _Log:
         elif not kind:
             self._tally.understood -= 1
             yield Odd(line, "type", "a record of no type")
+        elif calls_or_answers(fields):
+            self._tally.understood -= 1
+            yield Odd(line, "type", f"a record of an unknown type {kind[:40]!r} that calls or answers")
         else:
             count(self._tally.left_out, f"lines of type {kind}")
 

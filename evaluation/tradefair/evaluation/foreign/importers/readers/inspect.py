@@ -6,16 +6,14 @@ what a compaction took away. A call that stands in both is told once.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
-import orjson
-
-from tradefair.contract.chain import digest
 from tradefair.evaluation.foreign.importers.items import Answer, Call, Fact, Item, Odd, Reader
 from tradefair.evaluation.foreign.importers.source import Head, Source
-from tradefair.evaluation.foreign.interchange.messages import At, tools, used, walk
+from tradefair.evaluation.foreign.interchange.identity import meaning
+from tradefair.evaluation.foreign.interchange.messages import At, calls_or_answers, tools, used, walk
 from tradefair.evaluation.foreign.interchange.own import extra_in, seat_in
 from tradefair.evaluation.foreign.interchange.shapes import count, first, nanoseconds, text
 from tradefair.evaluation.foreign.interchange.tally import Tally
@@ -24,6 +22,9 @@ from tradefair.evaluation.read.objects import mapping, sequence
 _ATTACHMENT = "attachment://"
 _MAX_ATTACHED = 256 << 20
 _TOLD = frozenset({"model", "tool", "span_begin", "span_end"})
+_SILENT = frozenset({"sandbox", "subtask", "approval", "state", "store", "score", "info", "input", "logger", "step"})
+"""Events that are known to call nothing that a tool's event does not tell."""
+
 _PASSED: dict[Any, bool] = {"C": True, "I": False, "P": False, "N": False, 1: True, 0: False}
 """Values of scores that say whether a sample was solved; partly is not solved."""
 
@@ -86,6 +87,8 @@ class _Log:
             kind, seat = text(event.get("event")), sample.seat(event)
             if kind == "model" and seat is not None:
                 yield from used(mapping(event.get("output")), at._replace(seat=seat or at.seat))
+            elif kind not in _TOLD and kind not in _SILENT and calls_or_answers(event):
+                yield Odd(0, place, f"an event of an unknown type {kind[:40]!r} that calls or answers")
             elif kind not in _TOLD:
                 count(self.tally.left_out, f"{kind} events")
 
@@ -114,39 +117,104 @@ class _Sample:
         self._left = _MAX_ATTACHED
         self._pool = sequence(mapping(fields.get("events_data")).get("messages"))
         self._messages = [mapping(message) for message in sequence(fields.get("messages"))]
-        self._main = {_name(message) for message in self._messages}
+        self._ids = {text(message.get("id")) for message in self._messages} - {""}
+        replies = [_reply(event) for event in self.models]
+        self._by_id = self._share_ids(replies)
+        self._known: dict[str, Counter[int]] = {"": Counter(map(self._meaning, self._messages))}
         self._spans = {text(event.get("id")): event for event in self.events if event.get("event") == "span_begin"}
         self._tools = {text(event.get("id")): event for event in self.events if event.get("event") == "tool"}
-        owners = {self._owner(event)[0] for event in self.models if _name(_reply(event)) in self._main}
+        owners = {self._owner(event)[0] for event in self.models if self._is_main(_reply(event))}
         self._owners = owners or {self._owner(event)[0] for event in self.models[:1]}
         self.seats = {seat: None for seat in map(self.seat, self.models) if seat}
         self._reach = 0
+        self._pooled = Counter[int]()
+        self._carried: dict[str, deque[str]] = {}
+        self._alike = self._nameless([*self._messages, *(replies if self._by_id else ())])
         self._called: set[str] = set()
         self._answered: set[str] = set()
 
+    def _share_ids(self, replies: list[dict[str, Any]]) -> bool:
+        """Whether prompts and replies name messages as the sample does; else they are the same by what they say."""
+        told = (message for event in self.models for message in sequence(event.get("input")))
+        return not self._ids.isdisjoint(text(mapping(held).get("id")) for held in (*told, *self._pool, *replies))
+
+    def _nameless(self, messages: list[dict[str, Any]]) -> dict[tuple[Any, ...], deque[str]]:
+        """Events of tools whose id no message has, by what they call: the same call of a message has other ids."""
+        ids = {text(mapping(call).get("id")) for message in messages for call in sequence(message.get("tool_calls"))}
+        alike: dict[tuple[Any, ...], deque[str]] = {}
+        for key, event in self._tools.items():
+            if key not in ids:
+                call = Call("", "", key, text(event.get("function")), event.get("arguments"), 0)
+                alike.setdefault(meaning(call), deque()).append(key)
+        return alike
+
     def talk(self) -> Iterator[_Heard]:
         """The messages of the sample, then those that only its model was sent or sent back."""
-        replies = {_name(_reply(event)): _moment(event, "completed") for event in self.models}
-        for message in self._messages:
-            yield _Heard(mapping(self._whole(message)), "", replies.get(_name(message)))
-        said = set(self._main)
+        replies: dict[str | int, deque[int | None]] = {}
         for event in self.models:
-            seat = self.seat(event)
-            for message in [*self._asked(event), _reply(event)] if seat is not None else []:
-                if message and _name(message) not in said:
-                    said.add(_name(message))
-                    moment = _moment(event, "completed" if message is _reply(event) else "timestamp")
+            replies.setdefault(self._name(_reply(event)), deque()).append(_moment(event, "completed"))
+        for message in self._messages:
+            moments = replies.get(self._name(message))
+            yield _Heard(mapping(self._whole(message)), "", moments.popleft() if moments else None)
+        for event in self.models:
+            seat, said = self.seat(event), Counter[int]()
+            for message, ended in [*((asked, False) for asked in self._asked(event)), (_reply(event), True)]:
+                if (
+                    seat is not None
+                    and message
+                    and self._new(message, seat, said if event.get("input") else self._pooled)
+                ):
+                    moment = _moment(event, "completed" if ended else "timestamp")
                     yield _Heard(mapping(self._whole(message)), seat or "", moment)
+
+    def _new(self, message: dict[str, Any], seat: str, telling: Counter[int]) -> bool:
+        """Whether a message of a prompt, or a reply, was not told: by its id, else as the so-and-so-many-th that says
+        this in its telling."""
+        known = self._known.setdefault(seat, Counter())
+        name = text(message.get("id"))
+        if name and self._by_id:
+            new = name not in self._ids
+            self._ids.add(name)
+            return new
+        meaning = self._meaning(message)
+        telling[meaning] += 1
+        if telling[meaning] <= known[meaning]:
+            return False
+        known[meaning] = telling[meaning]
+        return True
+
+    def _is_main(self, message: dict[str, Any]) -> bool:
+        return self._name(message) in self._ids or self._known[""][self._meaning(message)] > 0
+
+    def _name(self, message: dict[str, Any]) -> str | int:
+        """What tells a message from others: its id where both tellings have the same ids, else what it says."""
+        return (self._by_id and text(message.get("id"))) or self._meaning(message)
+
+    def _meaning(self, message: dict[str, Any]) -> int:
+        """What a message says, calls and is answered, whatever else its telling keeps of it."""
+        return hash(tuple(map(meaning, walk(self._whole(message), At(""), Counter()))))
 
     def timed(self, item: Item) -> Item:
         """A call or an answer at the moment that its event gives."""
         if isinstance(item, Call):
-            self._called.add(item.key)
-            return item._replace(at_ns=_moment(self._tools.get(item.key, {}), "timestamp") or item.at_ns)
+            key = self._event_of(item)
+            self._carried.setdefault(item.key, deque()).append(key)
+            self._called.add(key)
+            return item._replace(at_ns=_moment(self._tools.get(key, {}), "timestamp") or item.at_ns)
         if isinstance(item, Answer):
-            self._answered.add(item.key)
-            return item._replace(at_ns=_moment(self._tools.get(item.key, {}), "completed") or item.at_ns)
+            carried = self._carried.get(item.key)
+            key = carried.popleft() if carried else item.key
+            self._answered.add(key)
+            return item._replace(at_ns=_moment(self._tools.get(key, {}), "completed") or item.at_ns)
         return item
+
+    def _event_of(self, call: Call) -> str:
+        """The id of the tool's event that carried out a call: the call's own, else of the first that is alike."""
+        if call.key in self._tools:
+            return call.key
+        # Some events hold no arguments.
+        waiting = self._alike.get(meaning(call)) or self._alike.get(meaning(call._replace(arguments={})))
+        return waiting.popleft() if waiting else call.key
 
     def rest(self, at: At, left_out: Counter[str]) -> Iterator[Item]:
         """Calls and answers of which no message tells; what is still pending has no answer."""
@@ -209,11 +277,6 @@ def _reply(event: dict[str, Any]) -> dict[str, Any]:
 
 def _moment(event: dict[str, Any], field: str) -> int | None:
     return nanoseconds(event.get(field)) or nanoseconds(event.get("timestamp"))
-
-
-def _name(message: dict[str, Any]) -> str:
-    """What tells a message from others: its id, else its content."""
-    return text(message.get("id")) or digest(orjson.dumps(message))
 
 
 READER = Reader("inspect", "logs of Inspect (.eval and .json)", sniff, read, unit="samples")

@@ -1,8 +1,9 @@
 """`mcp`: logs of MCP tool calls of any server, each line a JSON object, or a list of them, in one of two shapes.
 
-- JSON-RPC, bare or under `message`, `payload`, `data`, `request`, `response` (inspectors and proxies wrap it): requests
-  `tools/call` and the responses with their ids; `tools/list` answers say what tools do.
-- flat: `tool` with `arguments` and `result` or `error`; also `status`, `kind`, `round`, `parent`, `duration_ms`.
+- JSON-RPC, bare or in a field of a record (inspectors and proxies wrap it, some both directions in one record, some
+  without `jsonrpc`): requests `tools/call` and the responses with their ids; `tools/list` answers say what tools do.
+- flat: `tool` with `arguments` and `result` or `error`; also `status`, `kind`, `round`, `parent`, `duration_ms`. The
+  record of a beginning and that of its end are one call.
 
 `time`, `session` (the run) and `agent` (the seat) are read from either, by several names (docs/how-to/importing.md).
 """
@@ -17,7 +18,7 @@ from tradefair.contract.answers import settled
 from tradefair.evaluation.foreign.importers.items import Answer, Call, Fact, Item, Odd, Reader, Said, Tallied
 from tradefair.evaluation.foreign.importers.source import Head, Source
 from tradefair.evaluation.foreign.interchange.messages import tools
-from tradefair.evaluation.foreign.interchange.shapes import first, nanoseconds, text
+from tradefair.evaluation.foreign.interchange.shapes import first, nanoseconds, parsed, text
 from tradefair.evaluation.read.objects import mapping, sequence
 
 _WRAPPERS = ("message", "payload", "data", "request", "response")
@@ -25,8 +26,9 @@ _WRAPPERS = ("message", "payload", "data", "request", "response")
 _TOOL = ("tool", "tool_name", "toolName", "name")
 _ARGUMENTS = ("arguments", "args", "input", "params", "parameters")
 _RESULT = ("result", "output", "response")
-_TIME = ("time", "timestamp", "ts", "at")
-_SESSION = ("session", "session_id", "sessionId")
+_CALL_IDS = ("call_id", "callId", "tool_call_id", "toolCallId", "request_id", "requestId", "id")
+_TIME = ("time", "timestamp", "ts", "at", "startedAt", "started_at")
+_SESSION = ("session", "session_id", "sessionId", "mcpSessionId", "mcp_session_id")
 _SEAT = ("seat", "agent", "client")
 _DURATION = ("duration_ms", "latency_ms", "elapsed_ms")
 _STATUSES = ("ok", "rejected", "invalid", "denied", "failed")
@@ -41,6 +43,8 @@ _ANSWERS = {
     "tools/call": _TOOL_ANSWER,
 }
 _MAX_WAITING = 100_000
+_DEPTH = 4
+"""Wrappers nest in real logs, and without a bound a hostile line would recurse until the stack ends."""
 
 
 def sniff(head: Head) -> int:
@@ -55,12 +59,26 @@ def sniff(head: Head) -> int:
 def _sure(fields: dict[str, Any], depth: int) -> int:
     if "jsonrpc" in fields:
         return 95
+    if isinstance(fields.get("method"), str) and (fields["method"] in _ANSWERS or fields["method"] == "initialize"):
+        return 75
     if isinstance(first(fields, *_TOOL[:3]), str) and ("result" in fields or first(fields, *_ARGUMENTS) is not None):
         return 70
     if isinstance(fields.get("name"), str) and first(fields, "arguments", "args", "input") is not None:
         return 45 if first(fields, *_RESULT) is not None else 35
-    inner = (_sure(mapping(fields.get(name)), depth + 1) for name in _WRAPPERS) if depth < 4 else ()
+    inner = (_sure(held, depth + 1) for held in _wrapped(fields)) if depth < _DEPTH else ()
     return max((sure - 5 for sure in inner if sure >= 95 - 5 * depth), default=0)
+
+
+def _wrapped(fields: dict[str, Any]) -> list[dict[str, Any]]:
+    """The objects that a wrapper holds, also as texts of JSON: in its usual fields any, in others only JSON-RPC."""
+    held = {name: mapping(parsed(value)) for name, value in fields.items()}
+    return [inner for name, inner in held.items() if inner and (name in _WRAPPERS or "jsonrpc" in inner)]
+
+
+def _is_rpc(item: dict[str, Any]) -> bool:
+    """Whether it is a message of JSON-RPC, also where whoever logged it has dropped the protocol's own field."""
+    answers = "id" in item and ("result" in item or "error" in item) and not isinstance(first(item, *_TOOL), str)
+    return "jsonrpc" in item or isinstance(item.get("method"), str) or answers
 
 
 def read(source: Source) -> Iterator[Item]:
@@ -101,6 +119,7 @@ class _Reading:
     def __init__(self) -> None:
         self.records = self.understood = 0
         self._waiting: OrderedDict[tuple[str, str], tuple[str, ...]] = OrderedDict()
+        self._begun: OrderedDict[tuple[str, str], str] = OrderedDict()
         self._steps: Counter[str] = Counter()
         self._step = self._flats = 0
 
@@ -123,16 +142,15 @@ class _Reading:
         """One JSON object, opened as long as it is a wrapper."""
         around = around.within(item)
         # First: what calls itself JSON-RPC is never read as a flat record.
-        if "jsonrpc" in item or isinstance(item.get("method"), str):
+        if _is_rpc(item):
             self._count(around.session)
             yield from self._rpc(number, item, around)
         elif isinstance(first(item, *_TOOL), str):
             self._count(around.session)
             yield from self._flat(number, item, around)
         else:
-            inner = [mapping(item[name]) for name in _WRAPPERS if isinstance(item.get(name), dict)]
-            # Wrappers nest in real logs, and without a bound a hostile line would recurse until the stack ends.
-            if inner and around.depth < 4:
+            inner = _wrapped(item)
+            if inner and around.depth < _DEPTH:
                 for wrapped in inner:
                     yield from self._object(number, wrapped, around)
             # Lines of our own seat views that are no calls: the head, and what became public.
@@ -208,27 +226,48 @@ class _Reading:
                 yield Answer(*key, found.result, found.error, self._step, around.at_ns, found.status)
 
     def _flat(self, number: int, item: dict[str, Any], around: _Around) -> Iterator[Item]:
-        """A record that holds the call and its answer in one."""
-        self._flats += 1
-        key, run = f"flat {self._flats}", around.session
-        kind, parent, rounds = item.get("kind"), item.get("parent"), item.get("round")
+        """A record that holds the call, or its end, or both in one."""
+        run, tool = around.session, str(first(item, *_TOOL))
+        # The key counts, not its value: `"result": null` is an answer.
+        error, status = item.get("error"), item.get("status")
+        ends = error is not None or any(name in item for name in _RESULT) or status in _STATUSES
+        named = (run, f"{tool} {first(item, *_CALL_IDS)!r}"[:200]) if first(item, *_CALL_IDS) is not None else None
+        begun = around.at_ns
         duration = first(item, *_DURATION)
         lasted = duration if isinstance(duration, int | float) and not isinstance(duration, bool) else 0
-        begun = around.at_ns
-        yield Call(
-            run, around.seat, key, str(first(item, *_TOOL)), first(item, *_ARGUMENTS), self._step, begun,
-            parent if isinstance(parent, str) else None,
-            kind if isinstance(kind, str) else None,
-            rounds if isinstance(rounds, int) and not isinstance(rounds, bool) else None,
-        )  # fmt: skip
-        error, status = item.get("error"), item.get("status")
-        # The key counts, not its value: `"result": null` is an answer.
-        if error is not None or any(name in item for name in _RESULT) or status in _STATUSES:
+        key = self._begun.pop(named, "") if ends and named is not None else ""
+        if key:
+            # It began in a record of its own, and this one stands where it ended.
+            lasted = 0
+        else:
+            self._flats += 1
+            key = f"flat {self._flats}"
+            yield self._began(item, around, key)
+            if not ends and named is not None:
+                self._begun[named] = key
+                if len(self._begun) > _MAX_WAITING:
+                    self._begun.popitem(last=False)
+        if ends:
             # The log's own status is finer than ours, but not where it contradicts the error next to it.
             own = status if status in _STATUSES and (status == "ok") == (error is None) else None
             ended = None if begun is None or not 0 <= lasted < 1e10 else begun + round(lasted * 1_000_000)
             result = first(item, *_RESULT)
             yield Answer(run, key, result, error if error is not None else False, self._step, ended, own)
+
+    def _began(self, item: dict[str, Any], around: _Around, key: str) -> Call:
+        kind, parent, rounds = item.get("kind"), item.get("parent"), item.get("round")
+        return Call(
+            around.session,
+            around.seat,
+            key,
+            str(first(item, *_TOOL)),
+            first(item, *_ARGUMENTS),
+            self._step,
+            around.at_ns,
+            parent if isinstance(parent, str) else None,
+            kind if isinstance(kind, str) else None,
+            rounds if isinstance(rounds, int) and not isinstance(rounds, bool) else None,
+        )
 
 
 READER = Reader("mcp", "MCP tool calls: JSON-RPC, or a record a call", sniff, read)

@@ -12,16 +12,17 @@ from typing import Any
 
 from tradefair.evaluation.foreign.importers.items import Fact, Item, Odd, Reader
 from tradefair.evaluation.foreign.importers.source import Head, Source
-from tradefair.evaluation.foreign.interchange.messages import At, is_item, tools, used, walk
+from tradefair.evaluation.foreign.interchange.messages import At, is_item, tools, used
 from tradefair.evaluation.foreign.interchange.own import seat_in
 from tradefair.evaluation.foreign.interchange.shapes import count, first, nanoseconds, text
-from tradefair.evaluation.foreign.interchange.tally import MAX_NAMES, Tally
+from tradefair.evaluation.foreign.interchange.tally import MAX_NAMES
+from tradefair.evaluation.foreign.interchange.transcript import Transcript
 from tradefair.evaluation.read.objects import mapping, sequence
 
 _IDS = ("id", "trajectory_id", "task_id", "conversation_id", "session_id", "custom_id")
 # Of a message. Its `id` is its own, and of the others the narrowest comes first: a task may be tried more than once.
 _CONVERSATIONS = ("conversation_id", "thread_id", "session_id", "trajectory_id", "custom_id", "task_id")
-_PASSED = ("passed", "success", "resolved")
+_PASSED = ("passed", "success", "resolved", "utility")
 _ITEMS = ("message", "function_call", "function_call_output", "reasoning", "mcp_call", "custom_tool_call")
 _LISTS = ("item", "messages.item", "input.item", "output.item", "response.output.item")
 
@@ -32,6 +33,9 @@ def sniff(head: Head) -> int:
     value = listed[0] if listed else head.value
     fields = mapping(value)
     messages = sequence(fields.get("messages")) or sequence(value)
+    # Messages of mini-SWE-agent hold commands that no chat message has.
+    if "trajectory_format" in fields:
+        return 0
     if messages:
         # A damaged message among others is no reason to leave the file.
         known = sum(map(_is_message, messages)) if any(map(_is_named, messages)) else 0
@@ -75,7 +79,7 @@ class _Reading:
     """What is remembered over the runs of a file: how many messages each has, and whose response was which."""
 
     def __init__(self, stem: str) -> None:
-        self.tally = Tally()
+        self.tally = Transcript()
         self._stem = stem
         self._responses: dict[str, str] = {}
 
@@ -86,13 +90,13 @@ class _Reading:
         if listed and _is_message(listed[0]):
             run = self._named({}, line)
             for message in listed:
-                yield from self._message(message, At(_conversation(message) or run, line=line))
+                yield from self.tally.message(message, At(_conversation(message) or run, line=line))
         elif listed:
             for entry in listed:
                 run = isinstance(entry, dict) or _is_message((sequence(entry) or [None])[0])
                 yield from self.record(entry, line) if run else self._unused(line)
         elif _is_message(fields) and not _talk(fields):
-            yield from self._message(fields, At(_conversation(fields) or self._stem, line=line))
+            yield from self.tally.message(fields, At(_conversation(fields) or self._stem, line=line))
         else:
             yield from self._run(fields, line)
 
@@ -111,7 +115,7 @@ class _Reading:
                 yield from self._run(mapping(value), 0)
             else:
                 run = run or self._named(fields, 0)
-                yield from self._message(value, At((place == "item" and _conversation(value)) or run))
+                yield from self.tally.message(value, At((place == "item" and _conversation(value)) or run))
         if run:
             yield from _facts(fields, At(run))
 
@@ -128,20 +132,9 @@ class _Reading:
         for half in (fields, *(half for half in (asked, answer) if half is not fields)):
             yield from _facts(half, at)
         for message in talk:
-            yield from self._message(message, at)
+            yield from self.tally.message(message, at)
         for _ in sequence(answer.get("choices"))[1:]:
             count(self.tally.left_out, "further choices")
-
-    def _message(self, message: Any, at: At) -> Iterator[Item]:
-        step = self.tally.step(at.run)
-        moment = nanoseconds(first(mapping(message), "timestamp", "created_at")) or at.at_ns
-        here = at._replace(step=step, at_ns=moment, place=f"messages.{step - 1}")
-        self.tally.records += 1
-        understood = 1
-        for item in self.tally.matched(walk(message, here, self.tally.left_out)):
-            understood &= not isinstance(item, Odd)
-            yield item
-        self.tally.understood += understood
 
     def _named(self, fields: dict[str, Any], line: int) -> str:
         """The name of a run; a response that goes on from another one belongs to the run of that."""
@@ -153,8 +146,7 @@ class _Reading:
         return run
 
     def _unused(self, line: int) -> Iterator[Item]:
-        self.tally.records += 1
-        yield Odd(line, "messages", "no messages here: a run is {messages: […]}")
+        yield from self.tally.refuse(Odd(line, "messages", "no messages here: a run is {messages: […]}"))
 
 
 def _conversation(message: Any) -> str:
@@ -186,7 +178,8 @@ def _facts(fields: dict[str, Any], at: At) -> Iterator[Fact]:
     if fields.get("tools"):
         yield Fact(at.run, at.seat, "tools", tools(fields["tools"]))
     yield from used(fields, at)
-    passed = first(fields, *_PASSED)
+    # AgentDojo writes what became of the user's task beside the messages, or in an object of its own.
+    passed = first({**mapping(fields.get("evaluation")), **fields}, *_PASSED)
     if isinstance(passed, bool):
         yield Fact(at.run, None, "passed", passed)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from tradefair.evaluation.foreign.importers.items import EVERYBODY, Item, Odd, Reader
 from tradefair.evaluation.foreign.importers.source import Head, Source
+from tradefair.evaluation.foreign.interchange.flattened import listed
 from tradefair.evaluation.foreign.interchange.messages import tools
 from tradefair.evaluation.foreign.interchange.otlp_names import (
     AGENT,
@@ -21,11 +22,19 @@ from tradefair.evaluation.foreign.interchange.otlp_names import (
     CHOICE_EVENT,
     CONVERSATIONS,
     DETAILS_EVENT,
+    ENTITY_INPUT,
+    ENTITY_OUTPUT,
+    INDEXED_ASKED,
+    INDEXED_REPLIED,
     KINDS,
     MESSAGE_EVENTS,
     MODELS,
+    OF_TOOLS,
     OWN,
+    PROMPT,
     REPLIED,
+    REPLIED_CALLS,
+    REPLIED_TEXT,
     RESULT,
     SYSTEM,
     TOOL,
@@ -73,7 +82,12 @@ def _pieces(span: Span | Odd) -> Iterator[Piece | Odd]:
     if isinstance(span, Odd):
         yield span
         return
-    yield _piece(span)
+    piece = _piece(span)
+    unread = next((name for name in span.attributes if not piece.kind and name.lower().endswith(OF_TOOLS)), None)
+    if unread is not None:
+        yield Odd(span.line, unread[:60], f"a span of an unknown kind that names a tool: {span.name[:60]!r}")
+        return
+    yield piece
     for number, event in enumerate(span.events):
         if Name.TOLD in event.attributes:
             # What became public in an episode of ours.
@@ -153,12 +167,17 @@ def _tool(span: Span, attributes: dict[str, Any], mcp: bool, common: dict[str, A
         # What a tool answered says more than the name of an exception.
         said = result if isinstance(result, str) else ""
         error = said or error or text(attributes.get(Name.ERROR_TYPE)) or True
+    arguments: Any = first(attributes, *ARGUMENTS) or {}
+    if arguments is attributes.get(ENTITY_INPUT):
+        arguments = _entity_input(parsed(arguments))
+    if result is attributes.get(ENTITY_OUTPUT):
+        result = mapping(parsed(result)).get("output", result)
     return Piece(
         span,
         "tool",
         name=name,
         key=text(first(attributes, *CALL_ID)),
-        arguments=first(attributes, *ARGUMENTS) or {},
+        arguments=arguments,
         result=result,
         error=error,
         mcp=mcp,
@@ -166,9 +185,21 @@ def _tool(span: Span, attributes: dict[str, Any], mcp: bool, common: dict[str, A
     )
 
 
+def _entity_input(given: Any) -> Any:
+    """The arguments within OpenLLMetry's record of them: what a callback was given, or a decorated function."""
+    fields = mapping(given)
+    if isinstance(fields.get("inputs"), dict):
+        return fields["inputs"]
+    if not {"args", "kwargs"} <= fields.keys():
+        return given
+    listed = sequence(fields["args"])
+    return {**({"args": listed} if listed else {}), **mapping(fields["kwargs"])}
+
+
 def _messages(span: Span, attributes: dict[str, Any]) -> tuple[Any, Any]:
     """What a model was asked and what it replied: from attributes, else from events, else from a record of a log."""
-    asked, replied = first(attributes, *ASKED, *ALL_MESSAGES), first(attributes, *REPLIED)
+    asked = first(attributes, *ASKED, *ALL_MESSAGES) or listed(attributes, INDEXED_ASKED)
+    replied = first(attributes, *REPLIED) or listed(attributes, INDEXED_REPLIED) or _replied(attributes)
     system = parsed(first(attributes, *SYSTEM))
     if system and not isinstance(system, str):
         asked = [{"role": "system", "parts": sequence(system)}, *sequence(parsed(asked))]
@@ -185,6 +216,14 @@ def _messages(span: Span, attributes: dict[str, Any]) -> tuple[Any, Any]:
         _event(name, mapping(parsed(inner.get("message"))) or inner) for name, inner in events if name == CHOICE_EVENT
     ]
     return spoken, choices
+
+
+def _replied(attributes: dict[str, Any]) -> list[Any]:
+    """Vercel's reply. Its span around a whole conversation has a text, too, which the last reply within says."""
+    if PROMPT not in attributes:
+        return []
+    called = [{**mapping(call), "type": "tool_call"} for call in sequence(parsed(attributes.get(REPLIED_CALLS)))]
+    return [{"role": "assistant", "content": attributes.get(REPLIED_TEXT), "tool_calls": called}]
 
 
 def _event(name: str, inner: Mapping[str, Any]) -> dict[str, Any]:

@@ -37,12 +37,14 @@ def sniff(head: Head) -> int:
 def read(source: Source) -> Iterator[Item]:
     """One run for each simulation or trajectory."""
     results = _Results()
-    many = "simulations" in source.head.keys or "traj" in source.head.keys
-    if source.head.lines and not isinstance(source.head.value, list) and "simulations" not in source.head.keys:
+    many = "simulations" in source.head.keys
+    if source.head.lines and not source.head.listed and not many:
         for line, run in source.lines():
             yield from results.run(mapping(run), At("", line=line))
     else:
-        for place, value in source.elements(*(("info", "tasks.item", "simulations.item", "item") if many else ("",))):
+        # A list of runs, all that a command wrote about them, or one run after another, each over several lines.
+        several = ("info", "tasks.item", "simulations.item")
+        for place, value in source.elements(*(several if many else ("item" if source.head.listed else "",))):
             yield from results.element(place, mapping(value))
     yield results.tally.total()
 

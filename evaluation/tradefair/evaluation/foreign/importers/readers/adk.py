@@ -1,0 +1,67 @@
+"""`adk`: sessions of Google's Agent Development Kit: events of authors, whose parts say, call and answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tradefair.evaluation.foreign.importers.items import Fact, Item, Reader
+from tradefair.evaluation.foreign.importers.source import Head, Source
+from tradefair.evaluation.foreign.interchange.messages import At, used
+from tradefair.evaluation.foreign.interchange.shapes import first, text
+from tradefair.evaluation.foreign.interchange.transcript import Transcript
+from tradefair.evaluation.read.objects import mapping, sequence
+
+_APP, _INVOCATION = ("appName", "app_name"), ("invocationId", "invocation_id")
+
+
+def sniff(head: Head) -> int:
+    """Sure of events of an application, or of an event with its author and invocation."""
+    first_one = mapping((sequence(head.value) or [head.value])[0])
+    keys = {*head.keys, *first_one}
+    if "events" in keys and keys & {*_APP}:
+        return 95
+    return 95 if "author" in first_one and any(name in first_one for name in _INVOCATION) else 0
+
+
+def read(source: Source) -> Iterator[Item]:
+    """The run of each session."""
+    told, stem = Transcript(), source.name.rpartition("/")[2].partition(".")[0]
+    if source.head.lines:
+        for line, value in source.lines():
+            fields = mapping(value)
+            run = told.named(text(fields.get("id")) or f"line-{line}") if "events" in fields else stem
+            for event in sequence(fields.get("events")) or [value]:
+                yield from told.used(_event(told, mapping(event), At(run, line=line)))
+    else:
+        for place, value in source.elements("events.item", "item"):
+            fields = mapping(value)
+            run = text(source.fields().get("id")) or stem
+            events = sequence(fields.get("events")) if place == "item" and "events" in fields else [value]
+            run = text(fields.get("id")) or run if place == "item" and "events" in fields else run
+            for event in events:
+                yield from told.used(_event(told, mapping(event), At(run)))
+    yield told.total()
+
+
+def _event(told: Transcript, event: dict[str, Any], at: At) -> Iterator[Item]:
+    """One event; each author but the user is a seat, and pieces of a stream repeat what comes whole."""
+    author, content = text(event.get("author")), mapping(event.get("content"))
+    if event.get("partial") is True:
+        yield from told.left("partial events")
+        return
+    if author and author != "user":
+        at = at._replace(seat=author)
+        yield Fact(at.run, author, "agent", author)
+    role = "user" if author == "user" else "assistant"
+    if content.get("parts"):
+        yield from told.said({"role": role, "content": content["parts"], "timestamp": event.get("timestamp")}, at)
+    counted = mapping(first(event, "usageMetadata", "usage_metadata"))
+    usage = {"input_tokens": first(counted, "promptTokenCount", "prompt_token_count"),
+             "output_tokens": first(counted, "candidatesTokenCount", "candidates_token_count")}  # fmt: skip
+    yield from used({"usage": usage if counted else None}, at)
+    if not content and not counted:
+        yield from told.left("events without content")
+
+
+READER = Reader("adk", "sessions of Google's Agent Development Kit", sniff, read, unit="events")

@@ -1,0 +1,116 @@
+"""`langfuse`: traces of Langfuse with their observations, as export and client write them, or observations alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tradefair.evaluation.foreign.importers.items import Item, Odd, Reader
+from tradefair.evaluation.foreign.importers.source import Head, Source
+from tradefair.evaluation.foreign.interchange.messages import error_in, tools
+from tradefair.evaluation.foreign.interchange.shapes import first, nanoseconds, parsed, text
+from tradefair.evaluation.foreign.interchange.span_runs import items_of
+from tradefair.evaluation.foreign.interchange.span_trees import MISSING, Piece
+from tradefair.evaluation.foreign.interchange.spans import Span, unwrapped
+from tradefair.evaluation.read.objects import mapping, sequence
+
+_ABOVE = ("parentObservationId", "parent_observation_id")
+_TRACE = ("traceId", "trace_id")
+
+
+def sniff(head: Head) -> int:
+    """Sure of observations of a trace, or of an observation that says below which one it lies."""
+    fields = mapping((sequence(head.value) or sequence(mapping(head.value).get("data")) or [head.value])[0])
+    if any(name in fields for name in _ABOVE) and any(name in fields for name in _TRACE):
+        return 95
+    inner = mapping((sequence(fields.get("observations")) or [None])[0])
+    return (
+        95 if "type" in inner else 85 if b'"parentObservationId"' in head.raw and b'"observations"' in head.raw else 0
+    )
+
+
+def read(source: Source) -> Iterator[Item]:
+    """The runs of a file; traces of one session are one."""
+    return items_of(_pieces(source))
+
+
+def _pieces(source: Source) -> Iterator[Piece | Odd]:
+    if source.head.lines:
+        for line, value in source.lines():
+            yield from _inside(value, line)
+        return
+    whole = source.head.value
+    for value in [whole] if whole is not None else (part for _, part in source.elements("item", "data.item")):
+        yield from _inside(value, 0)
+
+
+def _inside(value: Any, line: int) -> Iterator[Piece | Odd]:
+    """A trace and its observations, an observation, or a list of either."""
+    fields = mapping(value)
+    listed = sequence(value) or sequence(fields.get("data"))
+    if listed:
+        for entry in listed:
+            yield from _inside(entry, line)
+    elif "observations" in fields:
+        session = text(first(fields, "sessionId", "session_id"))
+        for held in map(mapping, sequence(fields["observations"])):
+            yield _piece({"traceId": fields.get("id"), **held}, session, line)
+    elif "type" in fields and any(name in fields for name in _TRACE):
+        yield _piece(fields, "", line)
+    else:
+        yield Odd(line, "observations", "neither a trace with observations nor an observation")
+
+
+def _piece(fields: dict[str, Any], session: str, line: int) -> Piece:
+    failed = fields.get("level") == "ERROR"
+    span = Span(
+        text(first(fields, *_TRACE)),
+        text(fields.get("id")),
+        text(first(fields, *_ABOVE)),
+        text(fields.get("name")),
+        nanoseconds(first(fields, "startTime", "start_time")),
+        nanoseconds(first(fields, "endTime", "end_time")),
+        {},
+        text(first(fields, "statusMessage", "status_message")) if failed else None,
+        line=line,
+    )
+    given, answer = parsed(fields.get("input")), parsed(fields.get("output"))
+    metadata = mapping(parsed(fields.get("metadata")))
+    conversation = session or text(first(fields, "sessionId", "session_id") or metadata.get("thread_id"))
+    match text(fields.get("type")).upper():
+        case "TOOL":
+            said = mapping(unwrapped(answer))
+            key, error = text(said.get("tool_call_id")), error_in(said) if said.get("tool_call_id") else None
+            result = said.get("content") if key else answer if answer is not None else MISSING
+            arguments = mapping(given) if isinstance(given, dict) or given is None else {"input": given}
+            error = span.error or True if failed else error
+            return Piece(span, "tool", conversation, name=span.name, key=key, arguments=arguments, result=result,
+                         error=error)  # fmt: skip
+        case "AGENT":
+            return Piece(span, "agent", conversation, name=span.name)
+        case "GENERATION":
+            return Piece(span, "model", conversation, asked=_messages(given, "user"),
+                         replied=_messages(answer, "assistant"), facts=tuple(_facts(fields, given)))  # fmt: skip
+        case _:
+            return Piece(span, "", conversation)
+
+
+def _messages(value: Any, role: str) -> list[Any]:
+    """Messages of a prompt or a reply, as a list, in an object, alone, or as a text."""
+    listed = sequence(value) or sequence(mapping(value).get("messages"))
+    if listed:
+        return [unwrapped(message) for message in listed]
+    fields = mapping(unwrapped(value))
+    if fields:
+        return [{**({} if "role" in fields or "type" in fields else {"role": role}), **fields}]
+    return [{"role": role, "content": value}] if isinstance(value, str) and value else []
+
+
+def _facts(fields: dict[str, Any], given: Any) -> Iterator[tuple[str, Any]]:
+    usage = {**mapping(fields.get("usage")), **mapping(first(fields, "usageDetails", "usage_details"))}
+    tokens = {name: usage[name] for name in ("input", "output") if isinstance(usage.get(name), int)}
+    known = {"model": fields.get("model"), "tokens": tokens, "tools": tools(mapping(given).get("tools"))}
+    return ((name, value) for name, value in known.items() if value)
+
+
+READER = Reader("langfuse", "traces and observations of Langfuse", sniff, read, unit="observations")

@@ -1,0 +1,96 @@
+"""`swe-agent`: trajectories of SWE-agent (`.traj`) and of mini-SWE-agent, one a document.
+
+Of SWE-agent the steps of `trajectory` are read: each holds what was thought, done and seen. Of mini-SWE-agent the
+messages are; commands stand in `extra.actions`, in calls, or in a block of the text, and the next message answers them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from tradefair.evaluation.foreign.importers.items import Call, Fact, Item, Reader
+from tradefair.evaluation.foreign.importers.source import Head, Source
+from tradefair.evaluation.foreign.interchange.messages import At
+from tradefair.evaluation.foreign.interchange.shapes import first, text
+from tradefair.evaluation.foreign.interchange.transcript import Transcript
+from tradefair.evaluation.read.objects import mapping, sequence
+
+_BLOCK = re.compile(r"```(?:mswea_bash_command|bash|sh)[ \t]*\n(.*?)\n?```", re.DOTALL)
+
+
+def sniff(head: Head) -> int:
+    """Sure of a trajectory of actions and observations, or of the later program's own name of its form."""
+    fields = mapping(head.value)
+    # The name of the form stands at the end, which a head may not show.
+    counted = {"info", "messages"} <= {*head.keys, *fields} and b'"model_stats"' in head.raw
+    if counted or text(fields.get("trajectory_format")).startswith("mini-swe-agent"):
+        return 96
+    step = mapping((sequence(fields.get("trajectory")) or [None])[0])
+    if {"action", "observation"} <= step.keys():
+        return 95
+    return 90 if "trajectory" in head.keys and b'"observation"' in head.raw and b'"action"' in head.raw else 0
+
+
+def read(source: Source) -> Iterator[Item]:
+    """The run of each document."""
+    told, stem = Transcript(), source.name.rpartition("/")[2].rpartition(".")[0] or source.name
+    run, document, open_calls = stem, 0, list[str]()
+    for place, value in source.elements("trajectory.item", "messages.item", "info"):
+        if source.document != document:
+            document, open_calls = source.document, []
+            run = told.named(stem)
+        at = At(run, place=place.removesuffix(".item"))
+        if place == "info":
+            yield from _info(mapping(value), at)
+        elif place == "trajectory.item":
+            yield from told.used(_step(told, mapping(value), at))
+        else:
+            yield from told.used(_message(told, mapping(value), open_calls, at))
+    yield told.total()
+
+
+def _info(info: dict[str, Any], at: At) -> Iterator[Item]:
+    spent = mapping(info.get("model_stats"))
+    cost = first(spent, "instance_cost", "total_cost")
+    if isinstance(cost, int | float):
+        yield Fact(at.run, "", "usd", cost)
+    if isinstance(info.get("resolved"), bool):
+        yield Fact(at.run, None, "passed", info["resolved"])
+
+
+def _step(told: Transcript, step: dict[str, Any], at: At) -> Iterator[Item]:
+    """What was thought, done and seen. A step without an action was no call."""
+    thought = text(step.get("thought")) or text(step.get("response"))
+    if thought:
+        yield from told.said({"role": "assistant", "content": thought}, at)
+    action = text(step.get("action")).strip()
+    if action:
+        key = f"step-{told.records}"
+        yield from told.call(step, key, action.split()[0][:60], {"command": action}, at)
+        if step.get("observation") is not None:
+            yield from told.answer(step, key, step["observation"], None, at)
+
+
+def _message(told: Transcript, message: dict[str, Any], waiting: list[str], at: At) -> Iterator[Item]:
+    role, extra = text(message.get("role")), mapping(message.get("extra"))
+    if role in ("user", "tool") and waiting:
+        raw = first(extra, "raw_output")
+        result = {"output": raw, "returncode": extra.get("returncode")} if raw is not None else message.get("content")
+        yield from told.answer(extra, waiting.pop(0), result, None, at)
+        return
+    items = list(told.said(message, at))
+    yield from items
+    if role != "assistant":
+        return
+    waiting[:] = [item.key for item in items if isinstance(item, Call)]
+    if not waiting:
+        actions = [mapping(action).get("command", action) for action in sequence(extra.get("actions"))]
+        actions = actions or _BLOCK.findall(text(message.get("content")))
+        for number, command in enumerate(actions):
+            waiting.append(f"message-{told.records}.{number}")
+            yield from told.call(extra, waiting[-1], "bash", {"command": command}, at)
+
+
+READER = Reader("swe-agent", "trajectories of SWE-agent and mini-SWE-agent", sniff, read, unit="steps")

@@ -1,0 +1,89 @@
+"""`teams`: what several agents said and called in turn: histories of AutoGen's teams and of Who&When, run states of the
+OpenAI Agents SDK. Each speaker is a seat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tradefair.evaluation.foreign.importers.items import Fact, Item, Reader
+from tradefair.evaluation.foreign.importers.source import Head, Source
+from tradefair.evaluation.foreign.interchange.messages import At, used
+from tradefair.evaluation.foreign.interchange.shapes import first, text
+from tradefair.evaluation.foreign.interchange.transcript import Transcript
+from tradefair.evaluation.read.objects import mapping, sequence
+
+_AUTOGEN = ("TextMessage", "ToolCallRequestEvent", "ToolCallExecutionEvent", "ToolCallSummaryMessage", "ThoughtEvent",
+            "StopMessage", "HandoffMessage", "MultiModalMessage")  # fmt: skip
+_STATE = ("generatedItems", "generated_items")
+_PEOPLE = ("user", "human", "user_proxy", "")
+_LISTS = ("item", "messages.item", "history.item", *(f"{name}.item" for name in _STATE))
+_REPEATED = ("ToolCallSummaryMessage", "SelectSpeakerEvent", "ModelClientStreamingChunkEvent")
+
+
+def sniff(head: Head) -> int:
+    """Sure of AutoGen's types of messages, of a run's generated items, or of a history with the step of its mistake."""
+    whole = mapping(head.value)
+    keys = {*head.keys, *whole}
+    if keys & {*_STATE} and keys & {"modelResponses", "model_responses", "originalInput", "original_input"}:
+        return 95
+    if "history" in keys and keys & {"mistake_step", "mistake_agent"}:
+        return 95
+    message = mapping((sequence(head.value) or sequence(whole.get("messages")) or [head.value])[0])
+    return 92 if message.get("type") in _AUTOGEN and "source" in message else 0
+
+
+def read(source: Source) -> Iterator[Item]:
+    """The run of each document, or of the lines."""
+    told, stem = Transcript(), source.name.rpartition("/")[2].partition(".")[0]
+    run, document = stem, 0
+    seats: set[str] = set()
+    if source.head.lines and not (set(source.head.keys) & {"messages", "history", *_STATE}):
+        for line, value in source.lines():
+            yield from told.used(_told(told, mapping(value), At(run, line=line), seats))
+        yield told.total()
+        return
+    for place, value in source.elements(*_LISTS, "is_correct"):
+        if source.document != document:
+            run, document = told.named(stem), source.document
+            seats = set()
+        if place == "is_correct":
+            yield from [Fact(run, None, "passed", value)] if isinstance(value, bool) else []
+        else:
+            yield from told.used(_told(told, mapping(value), At(run, place=place.removesuffix(".item")), seats))
+    yield told.total()
+
+
+def _told(told: Transcript, record: dict[str, Any], at: At, seats: set[str]) -> Iterator[Item]:
+    """One record: an item of a run, or a message of a speaker."""
+    raw = mapping(first(record, "rawItem", "raw_item"))
+    named = mapping(record.get("agent")).get("name") if raw else first(record, "source", "name", "role")
+    seat = text(named)
+    if seat.lower() not in _PEOPLE:
+        at = at._replace(seat=seat)
+        if seat not in seats:
+            seats.add(seat)
+            yield Fact(at.run, seat, "agent", seat)
+    if raw:
+        yield from told.said(raw, at)
+        return
+    kind, content = text(record.get("type")), record.get("content")
+    if kind in _REPEATED:
+        yield from told.left(f"messages {kind}")
+    elif kind in ("ToolCallRequestEvent", "ToolCallExecutionEvent"):
+        entry = "tool_use" if kind == "ToolCallRequestEvent" else "tool_result"
+        parts = [{"type": entry, **mapping(part)} for part in sequence(content)]
+        yield from told.said({**record, "role": "assistant", "content": parts, "type": ""}, at)
+    else:
+        role = "assistant" if at.seat else "user"
+        part = {"type": "reasoning" if kind == "ThoughtEvent" else "text", "text": content}
+        spoken = [part] if isinstance(content, str) else content
+        yield from told.said({**record, "role": role, "content": spoken, "type": "", "name": None}, at)
+    counted = mapping(record.get("models_usage"))
+    yield from used({"usage": counted}, at) if counted else ()
+
+
+READER = Reader(
+    "teams", "histories of teams: AutoGen, OpenAI Agents run states, Who&When", sniff, read, unit="messages"
+)

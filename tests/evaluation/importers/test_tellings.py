@@ -1,0 +1,180 @@
+"""A call that a file tells several times is one call, whatever each telling keeps of it; and what people publish."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import orjson
+import pytest
+from tests.evaluation.importers.readers.samples import INSPECT_JSON, document
+from tests.evaluation.importers.readers.span_samples import LANGFUSE, OTEL_DOCUMENT, VERCEL
+from tests.sample import sample as public
+
+from tradefair.cli import run
+from tradefair.evaluation.foreign.importers.importing import import_files
+from tradefair.tracestore import open_trace
+
+CASES = {
+    # folder: calls, answered, errors, seats, passed
+    "01_split_message": (2, 2, 0, [1], [None]),
+    # Its page says four seats; its files name three: the session's agent, x1 and x2.
+    "02_subagents": (4, 4, 2, [3], [None]),
+    "04_parallel_reverse": (2, 2, 0, [1], [None]),
+    "05_bare_tool_spans": (2, 2, 0, [1], [None]),
+    "06_indexed_attributes": (1, 1, 1, [1], [None]),
+    "07_span_kind_beside": (2, 2, 1, [1], [None]),
+    "08_rollout": (2, 2, 0, [1], [None]),
+    "10_single_result": (1, 1, 1, [1], [False]),
+    "11_fractional_reward": (4, 4, 4, [1, 1, 1, 1], [False, True, True, False]),
+    "13_words_like_secrets": (2, 2, 0, [1], [None]),
+    "14_list_of_trajectories": (2, 2, 0, [1, 1], [None, None]),
+    "15_text_in_text": (1, 1, 1, [1], [None]),
+    "17_session_document": (1, 1, 1, [1], [None]),
+    "19_proxy_records": (2, 2, 2, [1, 1], [None, None]),
+    "20_side_chain": (2, 2, 0, [2], [None]),
+}
+
+
+def sums(imported: Any) -> tuple[int, int, int, list[int], list[bool | None]]:
+    files = imported.files
+    calls, answered, errors = (sum(file.total(name) for file in files) for name in ("calls", "answered", "errors"))
+    runs = [found for file in files for found in file.runs]
+    return calls, answered, errors, [found.seats for found in runs], [found.passed for found in runs]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_situations_that_people_report_give_the_counts_that_are_expected_of_them(case: str, tmp_path: Path) -> None:
+    imported = import_files([public("public_cases") / case], tmp_path)
+    assert (imported.exit_code, sums(imported)) == (0, CASES[case])
+
+
+def test_answers_go_to_the_calls_of_the_same_arguments_whatever_id_the_spans_carry(tmp_path: Path) -> None:
+    import_files([public("public_cases") / "04_parallel_reverse"], tmp_path)
+    with open_trace(next(tmp_path.glob("*.trace"))) as trace:
+        events = [orjson.loads(event.body) for event in trace.events()]
+    answers = {event["arguments"]["city"]: event["result"] for event in events if event["event"] == "tool_called"}
+    assert answers == {"Paris": 12, "Oslo": 3}
+
+
+def test_a_session_that_is_named_alone_is_joined_with_its_sub_agents(tmp_path: Path) -> None:
+    session = next((public("public_cases") / "02_subagents").glob("*.jsonl"))
+    assert sums(import_files([session], tmp_path)) == CASES["02_subagents"]
+
+
+# --- a document told twice --------------------------------------------------------------------------------------------
+
+IDS = ("id", "tool_call_id", "toolCallId", "gen_ai.tool.call.id", "ai.toolCall.id")
+
+
+def renamed(value: Any, how: str) -> Any:
+    """The value with the ids of its calls and messages dropped or changed, in texts of JSON, too."""
+    if isinstance(value, list):
+        return [renamed(part, how) for part in cast("list[Any]", value)]
+    if isinstance(value, str) and value[:1] in ("{", "["):
+        return orjson.dumps(renamed(orjson.loads(value), how)).decode()
+    if not isinstance(value, dict):
+        return value
+    fields = cast("dict[str, Any]", value)
+    if fields.get("key") in IDS:
+        return {**fields, "value": {"stringValue": "task-7"}}
+    kept = {name: renamed(part, how) for name, part in fields.items() if name not in IDS or how != "dropped"}
+    return {name: f"other-{part}" if name in IDS and isinstance(part, str) else part for name, part in kept.items()}
+
+
+def told_otherwise(sample: str, how: str) -> bytes:
+    """A file of which one of two tellings has other ids, or none: of spans those of tools, of a sample its messages."""
+    if sample == "inspect":
+        log = orjson.loads(INSPECT_JSON.content)
+        log["samples"][0]["messages"] = renamed(log["samples"][0]["messages"], how)
+        return document(log)
+    if sample == "langfuse":
+        traces = orjson.loads(LANGFUSE.content)
+        held = traces[0]["observations"]
+        later = [renamed(one, how) | {"id": one["id"]} if one["type"] == "GENERATION" else one for one in held]
+        traces[0]["observations"] = later
+        return document(traces)
+    request = orjson.loads((OTEL_DOCUMENT if sample == "otel" else VERCEL).content)
+    spans = request["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    for one in spans:
+        if any("tool" in entry["key"].lower() and "definitions" not in entry["key"] for entry in one["attributes"]):
+            marks = [entry for entry in one["attributes"] if entry["key"] in IDS]
+            kept = [entry for entry in one["attributes"] if entry["key"] not in IDS]
+            one["attributes"] = kept if how == "dropped" else [*kept, *(renamed(entry, how) for entry in marks)]
+    return document(request)
+
+
+EXPECTED = {"inspect": INSPECT_JSON, "otel": OTEL_DOCUMENT, "vercel": VERCEL, "langfuse": LANGFUSE}
+
+
+@pytest.mark.parametrize("how", ["kept", "renamed", "dropped"])
+@pytest.mark.parametrize("sample", EXPECTED)
+def test_tellings_of_one_talk_with_other_ids_or_none_give_the_calls_of_one(
+    sample: str, how: str, tmp_path: Path
+) -> None:
+    file = tmp_path / EXPECTED[sample].file
+    file.write_bytes(EXPECTED[sample].content if how == "kept" else told_otherwise(sample, how))
+    found = import_files([file], tmp_path / "out").files[0].runs
+    wanted = EXPECTED[sample].runs
+    assert [(made.calls, made.answered, made.errors) for made in found] == [made[2:5] for made in wanted]
+
+
+# --- beside the logs --------------------------------------------------------------------------------------------------
+
+
+def test_what_lies_beside_logs_and_is_none_is_no_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    (folder / "log.json").write_bytes(INSPECT_JSON.content)
+    (folder / "README.md").write_text("# Runs of May\n")
+    (folder / "settings.json").write_text('{"theme": "dark"}')
+    run(["import", str(folder), "--out", str(tmp_path / "out")])
+    shown = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in shown if "no log" in line] == ["README.md", "settings.json"]
+
+
+@pytest.mark.parametrize("content", ['{"steps": [{"tool": "refund", "with": {}}]}', '{"tool_calls": 3, "text": "x"}'])
+def test_what_may_be_a_log_that_nobody_knows_is_one(content: str, tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    (folder / "log.json").write_bytes(INSPECT_JSON.content)
+    (folder / "other.json").write_text(content)
+    assert import_files([folder], tmp_path / "out").exit_code == 1
+
+
+UNKNOWN: list[dict[str, Any]] = [
+    {"type": "agent_step", "sessionId": "s", "tool_calls": [{"id": "x", "name": "refund", "args": {}}]},
+    {"type": "tool_progress", "sessionId": "s", "tool_use_id": "c1"},
+]
+
+
+@pytest.mark.parametrize("record", UNKNOWN)
+def test_a_record_of_an_unknown_type_that_calls_or_answers_is_named_and_not_left_out(
+    record: Any, tmp_path: Path
+) -> None:
+    said = {"type": "user", "sessionId": "s", "uuid": "u1", "message": {"role": "user", "content": "refund 7"}}
+    file = tmp_path / "session.jsonl"
+    file.write_bytes(orjson.dumps(said) + b"\n" + orjson.dumps(record) + b"\n")
+    imported = import_files([file], tmp_path / "out")
+    assert (imported.exit_code, [odd.line for odd in imported.files[0].found]) == (1, [2])
+
+
+def test_a_span_of_an_unknown_kind_that_names_a_tool_is_named(tmp_path: Path) -> None:
+    request = orjson.loads(VERCEL.content)
+    request["resourceSpans"][0]["scopeSpans"][0]["spans"][2]["attributes"] = [
+        {"key": "acme.tool_name", "value": {"stringValue": "refund"}}
+    ]
+    file = tmp_path / "spans.json"
+    file.write_bytes(document(request))
+    imported = import_files([file], tmp_path / "out")
+    assert (imported.exit_code, [odd.field for odd in imported.files[0].found]) == (1, ["acme.tool_name"])
+
+
+def test_a_file_that_is_recognised_and_yields_no_run_says_which_reader_came_next(tmp_path: Path) -> None:
+    file = tmp_path / "spans.json"
+    span = {"trace_id": "t", "span_id": "s", "name": "x", "attributes": {"gen_ai.system": "x", "mcp.session": 1}}
+    file.write_bytes(orjson.dumps([span]))
+    imported = import_files([file], tmp_path / "out")
+    report = imported.files[0]
+    assert (imported.exit_code, report.records, report.understood, report.format) == (2, 1, 0, "otel")
+    assert [odd.message for odd in report.found] == ["looks like otel, but holds no call and no message of it"]
