@@ -68,7 +68,7 @@ def show(
 
     Exit code 1, with both digests, when the file is not the one that was committed to.
     """
-    sealed, wanted = _read(file), commitment.strip().lower()
+    sealed, wanted = read_sealed(file), commitment.strip().lower()
     if not wanted:
         tell("\n".join(map(str, sealed.seeds)))
     elif wanted == sealed.commitment:
@@ -78,7 +78,7 @@ def show(
         raise typer.Exit(1)
 
 
-def _read(file: Path) -> SealedSeeds:
+def read_sealed(file: Path) -> SealedSeeds:
     from pydantic import ValidationError
 
     from tradefair.contract.sealed_seeds import SealedSeeds

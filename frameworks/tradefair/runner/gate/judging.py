@@ -1,0 +1,342 @@
+"""The gate at work: games until it is decided, limits, the first difference; its result as an object."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean
+from typing import Any, NamedTuple
+
+from tradefair.contract import ScenarioError, SeatError, TraceError
+from tradefair.contract.chain import canonical, digest
+from tradefair.runner.gate.baseline import Baseline, RecordedScenario, Said, check_baseline
+from tradefair.runner.gate.cases import CaseResult, play_cases
+from tradefair.runner.gate.deciding import Deciding, Status, rare_up_to
+from tradefair.runner.gate.gate_file import COUNTED, Place, share_of
+from tradefair.runner.gate.sides import Game, Missing, Player, Turn, answered, game_of, games_folder, turns_of
+from tradefair.runner.ledger.ledger import ledger_of
+from tradefair.runner.ledger.replays import NotReplayed
+from tradefair.runner.plans.episodes import Variant
+from tradefair.runner.play.series import in_turn
+from tradefair.tracestore import open_trace
+
+EXIT_CODES: Mapping[Status, int] = {"not_worse": 0, "worse": 1, "unknown": 4}
+
+
+class Difference(NamedTuple):
+    """The first turn in which the agent did otherwise than the baseline, and what that turn lost by the ledger.
+
+    `before` is what the baseline did, None where its trace is not here; `lost` is null without a ledger.
+    """
+
+    seed: int
+    turn: Turn
+    before: Turn | None
+    lost: float | None
+    trace: Path
+
+
+class LimitResult(NamedTuple):
+    """A limit, what was counted, of how much, and the first event that broke it."""
+
+    name: str
+    value: int
+    of: int
+    most: int | str
+    broken: bool
+    where: str
+
+
+@dataclass
+class ScenarioResult:
+    """One scenario. `loss`, `low` and `high` are shares of the scale, or amounts where the margin is one.
+
+    `games` are those that were used, `missing` the reasons of those that could not be; `own` and `before` are the mean
+    rewards of agent and baseline on the same seeds.
+    """
+
+    recorded: RecordedScenario
+    variant: Variant
+    deciding: Deciding
+    seeds: Sequence[int]
+    share: bool
+    played: list[tuple[int, Game]] = field(default_factory=list[tuple[int, Game]])
+    missing: list[str] = field(default_factory=list[str])
+    first: Difference | None = None
+    between: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def scenario(self) -> str:
+        """Its id."""
+        return self.recorded.scenario
+
+    @property
+    def status(self) -> Status:
+        """Worse at once; not worse only where no game is missing."""
+        found = self.deciding.status or "unknown"
+        return "unknown" if found == "not_worse" and self.missing else found
+
+    @property
+    def games(self) -> int:
+        """How many were used."""
+        return len(self.played)
+
+    @property
+    def loss(self) -> float:
+        """The mean loss."""
+        return self.deciding.mean
+
+    @property
+    def low(self) -> float:
+        """The least loss that is not excluded."""
+        return self.between[0]
+
+    @property
+    def high(self) -> float:
+        """The largest."""
+        return self.between[1]
+
+    @property
+    def own(self) -> float:
+        """What the agent earned a game."""
+        return fmean(game.reward for _, game in self.played)
+
+    @property
+    def before(self) -> float:
+        """What the baseline earned on the same seeds."""
+        return fmean(self.recorded.games[number].reward for number, _ in self.played)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data; a bound that is not known is null."""
+        first = self.first
+        bounds = {name: value if abs(value) < float("inf") else None for name, value in zip(("low", "high"), self.between, strict=True)}
+        known = bool(self.played)
+        return {
+            "scenario": self.scenario,
+            "status": self.status,
+            "loss": self.loss if known else None,
+            **bounds,
+            "margin": self.deciding.rule.margin,
+            "in": "shares of the scale" if self.share else self.recorded.unit,
+            "games": self.games,
+            "own": self.own if known else None,
+            "baseline": self.before if known else None,
+            "unit": self.recorded.unit,
+            "rare_up_to": rare_up_to(self.games),
+            "losses": self.deciding.losses,
+            "missing": self.missing,
+            "first_difference": None
+            if first is None
+            else {
+                "seed": first.seed,
+                "seat": first.turn.seat,
+                "round": first.turn.round,
+                "seq": first.turn.seq,
+                "did": first.turn.did,
+                "baseline": None if first.before is None else first.before.did,
+                "lost": first.lost,
+                "trace": str(first.trace),
+            },
+        }
+
+
+@dataclass
+class GateResult:
+    """What a gate has found. `verdict` is the text for people, `reason` why it could not tell."""
+
+    label: str
+    baseline: Baseline
+    margin: str | float
+    scenarios: list[ScenarioResult]
+    limits: list[LimitResult]
+    cases: list[CaseResult]
+    noise_deviation: float = 0.0
+
+    @property
+    def status(self) -> Status:
+        """`worse` where a scenario is, or a limit or a case is broken; `not_worse` where all are; else `unknown`."""
+        states = [scenario.status for scenario in self.scenarios]
+        broken = any(limit.broken for limit in self.limits) or any(case.broken for case in self.cases)
+        if broken or "worse" in states:
+            return "worse"
+        whole = not any(case.problem for case in self.cases) and set(states) == {"not_worse"}
+        return "not_worse" if whole else "unknown"
+
+    @property
+    def exit_code(self) -> int:
+        """0 not worse, 1 worse, 4 could not tell."""
+        return EXIT_CODES[self.status]
+
+    @property
+    def verdict(self) -> str:
+        """The sentences for people."""
+        from tradefair.runner.gate.telling import verdict_text
+
+        return verdict_text(self)
+
+    @property
+    def reason(self) -> str:
+        """Why it could not tell; empty where it could."""
+        if self.status != "unknown":
+            return ""
+        missing = any(scenario.missing for scenario in self.scenarios) or any(case.problem for case in self.cases)
+        return "games are missing" if missing else "too few games"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, the status first."""
+        return {
+            "status": self.status,
+            "exit_code": self.exit_code,
+            "reason": self.reason,
+            "verdict": self.verdict,
+            "agent": self.label,
+            "baseline": {"label": self.baseline.label, "recorded": self.baseline.recorded},
+            "margin": self.margin,
+            "scenarios": [scenario.to_json() for scenario in self.scenarios],
+            "limits": [limit._asdict() for limit in self.limits],
+            "cases": [case._asdict() for case in self.cases],
+        }
+
+
+async def judge(
+    place: Place,
+    player: Player,
+    baseline: Baseline,
+    folder: Path,
+    *,
+    others: Path | None = None,
+    whole: bool = False,
+    say: Said = lambda _: None,
+) -> GateResult:
+    """Play until it is decided. `others` is a folder with the baseline's traces; `whole`: play on after a red.
+
+    Games that this very question has played already are kept. Raises ScenarioError before anything is played.
+    """
+    gate, seeds = place.gate, await check_baseline(baseline, place)
+    question = digest(canonical([place.key, baseline.digest, player.label, player.code]))
+    folder = games_folder(folder, question)
+    scenarios = [
+        ScenarioResult(recorded, variant, Deciding(gate.rule(len(known))), known, gate.share is not None)
+        for recorded, variant, known in zip(baseline.scenarios, place.variants, seeds, strict=True)
+    ]
+    cases = await play_cases(place, player, folder / "cases", say)
+    modes = sorted(set(gate.limits) - set(COUNTED))
+    ends = whole or not any(case.broken for case in cases)
+
+    async def one(number: int) -> tuple[ScenarioResult, int, Game | str] | None:
+        scenario, index = scenarios[number % len(scenarios)], number // len(scenarios)
+        if scenario.deciding.status is not None or index >= len(scenario.seeds):
+            return None
+        seed = scenario.seeds[index]
+        say(f"{scenario.scenario}: seed {seed}, game {index + 1}")
+        path = folder / scenario.variant.folder / f"{seed}.trace"
+        try:
+            return scenario, index, await game_of(player, scenario.variant, seed, path, modes=modes)
+        except Missing as problem:
+            return scenario, index, str(problem)
+
+    looked = 0
+
+    def enough(done: Sequence[tuple[ScenarioResult, int, Game | str] | None]) -> bool:
+        nonlocal looked
+        for scenario in scenarios:
+            _take(scenario, [item for item in done[looked:] if item is not None and item[0] is scenario])
+        looked = len(done)
+        red = any(scenario.status == "worse" for scenario in scenarios)
+        red = red or any(limit.broken for limit in limits_of(place, scenarios, final=False))
+        return (red and not whole) or all(scenario.deciding.status for scenario in scenarios)
+
+    if ends:
+        most = len(scenarios) * max(len(known) for known in seeds)
+        await in_turn(one, most, at_a_time=gate.at_a_time, enough=enough)
+    result = GateResult(player.label, baseline, gate.margin, scenarios, limits_of(place, scenarios, final=True), cases)
+    for scenario in scenarios:
+        scenario.between = scenario.deciding.between
+        if scenario.status == "worse":
+            scenario.first = _first_difference(scenario, others)
+    if result.reason != "games are missing":
+        answered(folder)
+    return result
+
+
+def _take(scenario: ScenarioResult, done: Sequence[tuple[ScenarioResult, int, Game | str]]) -> None:
+    losses: list[float] = []
+    for _, index, game in done:
+        if isinstance(game, str):
+            scenario.missing.append(f"seed {scenario.seeds[index]}: {game}")
+        else:
+            scenario.played.append((index, game))
+            losses.append(scenario.recorded.loss(index, game.reward, share=scenario.share))
+    scenario.deciding.look(losses)
+
+
+def limits_of(place: Place, scenarios: Sequence[ScenarioResult], *, final: bool) -> list[LimitResult]:
+    """What the limits of a gate count, over all games; a share is judged when all are played."""
+    games = [(scenario, game) for scenario in scenarios for _, game in scenario.played]
+    return [_limit(name, most, games, final) for name, most in place.gate.limits.items()]
+
+
+def _limit(
+    name: str, most: int | str, games: Sequence[tuple[ScenarioResult, Game]], final: bool
+) -> LimitResult:
+    counted: dict[str, Callable[[Game], int]] = {
+        "never_acted": lambda game: not game.acted,
+        "broke_off": lambda game: game.broke_off,
+        "refused": lambda game: game.refused,
+    }
+    count = counted.get(name, lambda game: name in game.raised)
+    found = Counter({number: count(game) for number, (_, game) in enumerate(games)})
+    value, of = found.total(), sum(game.calls for _, game in games) if name == "refused" else len(games)
+    share = share_of(most)
+    broken = value > int(most) if share is None else final and value > share * of
+    where = ""
+    if broken:
+        game = next(games[number][1] for number, times in found.items() if times)
+        event = f", event {game.raised[name]}" if name in game.raised else ""
+        where = f"seed {game.seed}{event} ({game.path})"
+    return LimitResult(name, value, of, most, broken, where)
+
+
+def _first_difference(scenario: ScenarioResult, others: Path | None) -> Difference | None:
+    """Where the game that lost most left the baseline's way, and what that turn lost."""
+    losses = {
+        index: scenario.recorded.loss(index, game.reward, share=scenario.share) for index, game in scenario.played
+    }
+    for index, game in sorted(scenario.played, key=lambda item: -losses[item[0]]):
+        recorded = scenario.recorded.games[index]
+        width, apart = 4, 0
+        while game.turns[apart : apart + width] == recorded.turns[apart : apart + width] != "":
+            apart += width
+        if game.turns == recorded.turns:
+            continue
+        with open_trace(game.path) as trace:
+            own = turns_of(trace, game.seats)
+        turn = own[min(apart // width, len(own) - 1)]
+        before = _turn_before(scenario, game, recorded.head, apart // width, others)
+        return Difference(game.seed, turn, before, _lost(game, turn), game.path)
+    return None
+
+
+def _turn_before(scenario: ScenarioResult, game: Game, head: str, number: int, others: Path | None) -> Turn | None:
+    """What the baseline did in that turn, where the very trace of its game is here."""
+    path = others / scenario.variant.folder / f"{game.seed}.trace" if others is not None else None
+    if path is None or not path.is_file():
+        return None
+    try:
+        with open_trace(path) as trace:
+            same = trace.manifest.about.get("head_hash") == head
+            turns = turns_of(trace, game.seats) if same or not head else []
+    except TraceError:
+        return None
+    return turns[number] if number < len(turns) else None
+
+
+def _lost(game: Game, turn: Turn) -> float | None:
+    try:
+        ledger = ledger_of(game.path, turn.seat)
+    except (TraceError, NotReplayed, ScenarioError, SeatError):
+        return None
+    found = ledger.turns_of([turn.seq])
+    return found[0].lost if found and found[0].until == found[0].turn else None
