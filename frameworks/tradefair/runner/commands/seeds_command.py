@@ -79,6 +79,7 @@ def show(
 
 
 def read_sealed(file: Path) -> SealedSeeds:
+    """The sealed seeds of a file, which may be a stranger's. Raises ScenarioError."""
     from pydantic import ValidationError
 
     from tradefair.contract.sealed_seeds import SealedSeeds

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean
@@ -21,7 +21,6 @@ from tradefair.evaluation.judge.reward import reward_metric
 from tradefair.evaluation.phrases import phrases_for
 from tradefair.files.folders import write_whole
 from tradefair.files.user_files import read_regular
-from tradefair.host.episode.setup import SOFTWARE
 from tradefair.runner.gate.deciding import own_deviation
 from tradefair.runner.gate.gate_file import FIRST_SEED, Place, sealed_seeds
 from tradefair.runner.gate.seeds import Trial, chosen, tried
@@ -29,6 +28,7 @@ from tradefair.runner.gate.sides import Game, Missing, Player, answered, game_of
 from tradefair.runner.plans.episodes import Variant
 from tradefair.runner.plans.plan import Strict
 from tradefair.runner.play.series import in_turn
+from tradefair.tracestore import WRITTEN_BY
 
 _MOST_BYTES = 16 << 20
 _Name = Annotated[str, Field(max_length=300)]
@@ -212,7 +212,7 @@ async def record(
     made = Baseline(
         agent={"label": player.label[:300]},
         recorded=datetime.now(UTC).date().isoformat(),
-        tradefair=str(SOFTWARE.get("tradefair", "")),
+        tradefair=WRITTEN_BY.removeprefix("tradefair "),
         commitment=sealed.commitment if sealed else "",
         scenarios=[_without_seeds(scenario) for scenario in scenarios] if sealed else scenarios,
     )

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import NormalDist, fmean, variance
+from statistics import NormalDist, fmean, stdev, variance
 from typing import Literal, NamedTuple
 
-from tradefair.evaluation.statistics.sequential import Flips
+from tradefair.evaluation.statistics.sequential import Flips, surely_above
 
 Status = Literal["not_worse", "worse", "unknown"]
 RED_SHARE, GREEN_SHARE = 0.9, 0.6
 """How much of each error may be spent by the game from which on the agent may be told to be no worse."""
-_HALVINGS = 9
 _STEEPNESS = 11.0
 """Games that tell equal agents apart from a loss of the margin in nine of ten gates: 11 · (sd / margin)², measured by
 `benchmarks/gate.py`."""
@@ -47,7 +46,8 @@ class Deciding:
         self.sure = False
         """Whether the agent is surely worse than the baseline, by however little."""
         self._ends: list[int] = []
-        self._red, self._green = _tests(rule)
+        self._red = Flips(rule.red, rule.first, rule.most, RED_SHARE)
+        self._green = Flips(rule.green, rule.first, rule.most, GREEN_SHARE)
 
     def look(self, losses: Sequence[float]) -> Status | None:
         """Take the losses of one more block into account; the status from then on."""
@@ -73,44 +73,23 @@ class Deciding:
         return fmean(self.losses) if self.losses else math.nan
 
     @property
-    def between(self) -> tuple[float, float]:
-        """The losses that neither test, moved there, excludes: (low, high), each to a 512th of what is searched."""
-        if not self.losses:
-            return -math.inf, math.inf
-        spread = max(self.losses) - min(self.losses)
-        reach = spread + abs(self.rule.margin)
-        low = self._edge(self.mean - reach, self.mean, below=True)
-        return low, self._edge(self.mean + reach, self.mean, below=False)
+    def deviation(self) -> float:
+        """The standard deviation of the losses; 0 of one."""
+        return stdev(self.losses) if len(self.losses) > 1 else 0.0
 
-    def _edge(self, outer: float, inner: float, *, below: bool) -> float:
-        """Between a loss that is excluded and one that is not: the edge, on the side of what is excluded.
-
-        `outer` stays the edge where too few games exclude anything.
-        """
-        if not self._excludes(outer, below=below):
-            return -math.inf if below else math.inf
-        for _ in range(_HALVINGS):
-            middle = (outer + inner) / 2
-            outer, inner = (middle, inner) if self._excludes(middle, below=below) else (outer, middle)
-        return outer
-
-    def _excludes(self, loss: float, *, below: bool) -> bool:
-        """Whether the mean loss is surely above (`below`: this one lies below it) or under this one."""
-        test = _tests(self.rule)[0 if below else 1]
-        sign, begun, sure = (1 if below else -1), 0, False
-        for end in self._ends:
-            sure = test.look([sign * (value - loss) for value in self.losses[begun:end]])
-            begun = end
-        return sure
-
-
-def _tests(rule: Rule) -> tuple[Flips, Flips]:
-    return (Flips(rule.red, rule.first, rule.most, RED_SHARE), Flips(rule.green, rule.first, rule.most, GREEN_SHARE))
-
-
-def rare_up_to(games: int) -> float:
-    """The share of games in which something may happen that was not seen in so many: 1 − .05^(1/n)."""
-    return 1 - 0.05 ** (1 / games) if games else 1.0
+    @property
+    def between(self) -> tuple[float | None, float | None]:
+        """The losses that neither test, moved there, excludes; None on a side where too few games exclude any."""
+        rule = self.rule
+        low = surely_above(self.losses, self._ends, rule.red, rule.first, rule.most, RED_SHARE)
+        gains = [-loss for loss in self.losses]
+        high = surely_above(gains, self._ends, rule.green, rule.first, rule.most, GREEN_SHARE)
+        # The bisection need not meet what the looks themselves have excluded: no loss, and that of the margin.
+        if self.sure:
+            low = max(low or 0.0, 0.0)
+        if high is None:
+            return low, None
+        return low, min(-high, rule.margin) if self.status == "not_worse" else -high
 
 
 class Sight(NamedTuple):

@@ -46,8 +46,8 @@ _Share = Annotated[str, Field(pattern=_SHARED)]
 class Errors(Strict):
     """`[error]`: how often the gate may be wrong, of equal agents and of one that loses the margin."""
 
-    red: float = Field(default=0.05, ge=0.001, le=0.2)
-    green: float = Field(default=0.05, ge=0.001, le=0.2)
+    red: float = Field(default=0.05, ge=0.01, le=0.2)
+    green: float = Field(default=0.05, ge=0.01, le=0.2)
 
 
 class CaseEntry(Strict):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
@@ -11,9 +12,11 @@ from typing import Any, NamedTuple
 
 from tradefair.contract import ScenarioError, SeatError, TraceError
 from tradefair.contract.chain import canonical, digest
+from tradefair.evaluation.ledger import Action
+from tradefair.evaluation.statistics.sequential import rare_up_to
 from tradefair.runner.gate.baseline import Baseline, RecordedScenario, Said, check_baseline
 from tradefair.runner.gate.cases import CaseResult, play_cases
-from tradefair.runner.gate.deciding import Deciding, Status, rare_up_to
+from tradefair.runner.gate.deciding import Deciding, Status
 from tradefair.runner.gate.gate_file import COUNTED, Place, share_of
 from tradefair.runner.gate.sides import Game, Missing, Player, Turn, answered, game_of, games_folder, turns_of
 from tradefair.runner.ledger.ledger import ledger_of
@@ -26,14 +29,15 @@ EXIT_CODES: Mapping[Status, int] = {"not_worse": 0, "worse": 1, "unknown": 4}
 
 
 class Difference(NamedTuple):
-    """The first turn in which the agent did otherwise than the baseline, and what that turn lost by the ledger.
+    """A turn in which the agent did otherwise than the baseline, and what that turn lost by the ledger.
 
-    `before` is what the baseline did, None where its trace is not here; `lost` is null without a ledger.
+    It is the first that cost something, else the very first. `before` is what the baseline did, None where its trace is
+    not here; `lost` is null without a ledger.
     """
 
     seed: int
     turn: Turn
-    before: Turn | None
+    before: tuple[Action, ...] | None
     lost: float | None
     trace: Path
 
@@ -65,7 +69,7 @@ class ScenarioResult:
     played: list[tuple[int, Game]] = field(default_factory=list[tuple[int, Game]])
     missing: list[str] = field(default_factory=list[str])
     first: Difference | None = None
-    between: tuple[float, float] = (0.0, 0.0)
+    between: tuple[float | None, float | None] = (None, None)
 
     @property
     def scenario(self) -> str:
@@ -89,12 +93,12 @@ class ScenarioResult:
         return self.deciding.mean
 
     @property
-    def low(self) -> float:
-        """The least loss that is not excluded."""
+    def low(self) -> float | None:
+        """The least loss that is not excluded; None where too few games exclude any."""
         return self.between[0]
 
     @property
-    def high(self) -> float:
+    def high(self) -> float | None:
         """The largest."""
         return self.between[1]
 
@@ -109,22 +113,22 @@ class ScenarioResult:
         return fmean(self.recorded.games[number].reward for number, _ in self.played)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data; a bound that is not known is null."""
+        """Plain data; what is not known is null."""
         first = self.first
-        bounds = {name: value if abs(value) < float("inf") else None for name, value in zip(("low", "high"), self.between, strict=True)}
         known = bool(self.played)
         return {
             "scenario": self.scenario,
             "status": self.status,
             "loss": self.loss if known else None,
-            **bounds,
+            "low": self.low,
+            "high": self.high,
             "margin": self.deciding.rule.margin,
             "in": "shares of the scale" if self.share else self.recorded.unit,
             "games": self.games,
             "own": self.own if known else None,
             "baseline": self.before if known else None,
             "unit": self.recorded.unit,
-            "rare_up_to": rare_up_to(self.games),
+            "rare_up_to": rare_up_to(self.games) if known else None,
             "losses": self.deciding.losses,
             "missing": self.missing,
             "first_difference": None
@@ -135,7 +139,7 @@ class ScenarioResult:
                 "round": first.turn.round,
                 "seq": first.turn.seq,
                 "did": first.turn.did,
-                "baseline": None if first.before is None else first.before.did,
+                "baseline": first.before,
                 "lost": first.lost,
                 "trace": str(first.trace),
             },
@@ -152,7 +156,6 @@ class GateResult:
     scenarios: list[ScenarioResult]
     limits: list[LimitResult]
     cases: list[CaseResult]
-    noise_deviation: float = 0.0
 
     @property
     def status(self) -> Status:
@@ -221,7 +224,7 @@ async def judge(
         ScenarioResult(recorded, variant, Deciding(gate.rule(len(known))), known, gate.share is not None)
         for recorded, variant, known in zip(baseline.scenarios, place.variants, seeds, strict=True)
     ]
-    cases = await play_cases(place, player, folder / "cases", say)
+    cases = await play_cases(place, player, folder / "cases")
     modes = sorted(set(gate.limits) - set(COUNTED))
     ends = whole or not any(case.broken for case in cases)
 
@@ -278,9 +281,7 @@ def limits_of(place: Place, scenarios: Sequence[ScenarioResult], *, final: bool)
     return [_limit(name, most, games, final) for name, most in place.gate.limits.items()]
 
 
-def _limit(
-    name: str, most: int | str, games: Sequence[tuple[ScenarioResult, Game]], final: bool
-) -> LimitResult:
+def _limit(name: str, most: int | str, games: Sequence[tuple[ScenarioResult, Game]], final: bool) -> LimitResult:
     counted: dict[str, Callable[[Game], int]] = {
         "never_acted": lambda game: not game.acted,
         "broke_off": lambda game: game.broke_off,
@@ -300,43 +301,48 @@ def _limit(
 
 
 def _first_difference(scenario: ScenarioResult, others: Path | None) -> Difference | None:
-    """Where the game that lost most left the baseline's way, and what that turn lost."""
-    losses = {
-        index: scenario.recorded.loss(index, game.reward, share=scenario.share) for index, game in scenario.played
-    }
-    for index, game in sorted(scenario.played, key=lambda item: -losses[item[0]]):
-        recorded = scenario.recorded.games[index]
-        width, apart = 4, 0
-        while game.turns[apart : apart + width] == recorded.turns[apart : apart + width] != "":
-            apart += width
-        if game.turns == recorded.turns:
-            continue
-        with open_trace(game.path) as trace:
-            own = turns_of(trace, game.seats)
-        turn = own[min(apart // width, len(own) - 1)]
-        before = _turn_before(scenario, game, recorded.head, apart // width, others)
-        return Difference(game.seed, turn, before, _lost(game, turn), game.path)
-    return None
+    """Where the game that lost most left the baseline's way: the first turn from there on that cost something."""
+
+    def loss(item: tuple[int, Game]) -> float:
+        return scenario.recorded.loss(item[0], item[1].reward, share=scenario.share)
+
+    apart = [item for item in scenario.played if item[1].turns != scenario.recorded.games[item[0]].turns]
+    if not apart:
+        return None
+    index, game = max(apart, key=loss)
+    recorded = scenario.recorded.games[index]
+    with open_trace(game.path) as trace:
+        own = turns_of(trace, game.seats)
+    digests = [recorded.turns[start : start + 4] for start in range(0, 4 * len(own), 4)]
+    first = next((number for number, turn in enumerate(own) if turn.digest != digests[number]), len(own) - 1)
+    known = _turns_before(scenario, game, recorded.head, others)
+    differing = [turn for turn in own[first:] if known.get(turn.place, ()) != turn.did]
+    lost = _lost(game)
+    turn = next((turn for turn in differing if lost.get(turn.seq, 0.0) > 0), own[first])
+    before = known.get(turn.place, ()) if known else None
+    return Difference(game.seed, turn, before, lost.get(turn.seq), game.path)
 
 
-def _turn_before(scenario: ScenarioResult, game: Game, head: str, number: int, others: Path | None) -> Turn | None:
-    """What the baseline did in that turn, where the very trace of its game is here."""
+def _turns_before(
+    scenario: ScenarioResult, game: Game, head: str, others: Path | None
+) -> dict[tuple[int, str, str], tuple[Action, ...]]:
+    """What the baseline did on this seed, where the very trace of its game is here; else nothing."""
     path = others / scenario.variant.folder / f"{game.seed}.trace" if others is not None else None
     if path is None or not path.is_file():
-        return None
+        return {}
     try:
         with open_trace(path) as trace:
-            same = trace.manifest.about.get("head_hash") == head
-            turns = turns_of(trace, game.seats) if same or not head else []
+            same = trace.manifest.about.get("head_hash") == head or not head
+            return {turn.place: turn.did for turn in turns_of(trace, game.seats)} if same else {}
     except TraceError:
-        return None
-    return turns[number] if number < len(turns) else None
+        return {}
 
 
-def _lost(game: Game, turn: Turn) -> float | None:
-    try:
-        ledger = ledger_of(game.path, turn.seat)
-    except (TraceError, NotReplayed, ScenarioError, SeatError):
-        return None
-    found = ledger.turns_of([turn.seq])
-    return found[0].lost if found and found[0].until == found[0].turn else None
+def _lost(game: Game) -> dict[int, float]:
+    """What turns lost, by each of their events; nothing where there is no ledger."""
+    found: dict[int, float] = {}
+    for seat in game.seats:
+        with suppress(TraceError, NotReplayed, ScenarioError, SeatError):
+            turns = [turn for turn in ledger_of(game.path, seat).turns if turn.until == turn.turn]
+            found |= {seq: turn.lost for turn in turns for seq in turn.seqs}
+    return found

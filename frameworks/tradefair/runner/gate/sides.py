@@ -62,9 +62,14 @@ class Turn(NamedTuple):
     did: tuple[Action, ...]
 
     @property
+    def place(self) -> tuple[int, str, SeatId]:
+        """Round, phase and seat."""
+        return self.round, self.phase, self.seat
+
+    @property
     def digest(self) -> str:
-        """Four hex digits of who did what."""
-        return blake2b(canonical([self.seat, self.did]), digest_size=2).hexdigest()
+        """Four hex digits of who did what where."""
+        return blake2b(canonical([*self.place, self.did]), digest_size=2).hexdigest()
 
 
 class Game(NamedTuple):
