@@ -12,14 +12,12 @@ from collections.abc import Sequence
 from statistics import NormalDist, fmean, stdev, variance
 from typing import Literal, NamedTuple
 
+from tradefair.evaluation.statistics import GAMES_TO_TELL, games_needed
 from tradefair.evaluation.statistics.sequential import Flips, surely_above
 
 Status = Literal["not_worse", "worse", "unknown"]
 RED_SHARE, GREEN_SHARE = 0.9, 0.6
 """How much of each error may be spent by the game from which on the agent may be told to be no worse."""
-_STEEPNESS = 11.0
-"""Games that tell equal agents apart from a loss of the margin in nine of ten gates: 11 · (sd / margin)², measured by
-`benchmarks/gate.py`."""
 _CRITICAL = 1.8
 
 
@@ -95,7 +93,6 @@ class Deciding:
 class Sight(NamedTuple):
     """What games can show of an agent whose loss on one seed has the standard deviation `deviation`."""
 
-    deviation: float
     games: int
     """In so many, a loss of the margin is told from none in nine of ten gates."""
     margin: float
@@ -108,8 +105,8 @@ def sight(deviation: float, rule: Rule) -> Sight:
     """What the most games of a rule show of such an agent: games ≈ 11 · (sd / margin)², the power by the normal law."""
     ratio = deviation / rule.margin
     power = 1.0 if not ratio else NormalDist().cdf(math.sqrt(rule.most) / ratio - _CRITICAL)
-    needed = math.ceil(_STEEPNESS * ratio**2)
-    return Sight(deviation, needed, deviation * math.sqrt(_STEEPNESS / rule.most), power)
+    shown = deviation * math.sqrt(GAMES_TO_TELL / rule.most)
+    return Sight(games_needed(deviation, rule.margin), shown, power)
 
 
 def own_deviation(plays: Sequence[Sequence[float]], *, again: bool) -> float:

@@ -111,7 +111,8 @@ async def in_turn(
     done: list[T] = []
     while len(done) < count:
         block = range(len(done), min(len(done) + at_a_time, count))
-        done += await asyncio.gather(*map(play, block))
+        # One alone is no task of its own: Ctrl-C meets it where it is.
+        done += await asyncio.gather(*map(play, block)) if len(block) > 1 else [await play(block[0])]
         if enough is not None and enough(done):
             break
     return done
