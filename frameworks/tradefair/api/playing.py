@@ -108,7 +108,7 @@ def play(
     asked = _Asked(market, scenario, seed, agent, model, seat, others, settings, folder, policy_key)
     stage = Stage()
     try:
-        return Trace(_wait(partial(_played, asked, references, stage)), ledger=ledger)
+        return Trace(wait_for(partial(_played, asked, references, stage)), ledger=ledger)
     except KeyboardInterrupt as stop:
         if stage.place is not None:
             # The trace is whole up to the last command, and Python prints the note below the traceback.
@@ -231,7 +231,7 @@ def fork(
     """
     original = trace if isinstance(trace, Trace) else Trace(trace)
     spec = forking.ForkSpec(original.path, Path(folder), at, _named(agent, model, Limits()), futures=futures)
-    done = _wait(partial(forking.fork_episode, spec))
+    done = wait_for(partial(forking.fork_episode, spec))
     futures_of = done.futures
     return Forked(
         _arm(future.control for future in futures_of),
@@ -346,7 +346,7 @@ async def _around(stage: Stage, episode: Episode, agent: AgentSpec) -> AsyncGene
         raise HarnessFailure(f"{failure} (go on with: {named})") from stage.fault or failure
 
 
-def _wait(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+def wait_for(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """The result of a coroutine, for code that is not asynchronous."""
     return _apart(lambda run: run(make()))
 

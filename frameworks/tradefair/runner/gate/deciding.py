@@ -59,7 +59,8 @@ class Deciding:
         safe = self._green.look([rule.margin - loss for loss in losses])
         if self.sure and self.mean >= rule.margin * (0.5 if enough else 1.0):
             self.status = "worse"
-        elif safe and enough:
+        # A test that was sure once stays so; a large loss afterwards must not be passed over.
+        elif safe and enough and self.mean < rule.margin:
             self.status = "not_worse"
         elif len(self.losses) >= rule.most:
             self.status = "unknown"
@@ -77,17 +78,14 @@ class Deciding:
 
     @property
     def between(self) -> tuple[float | None, float | None]:
-        """The losses that neither test, moved there, excludes; None on a side where too few games exclude any."""
+        """The losses that neither test, moved there, excludes, and the mean; None where too few games exclude any."""
         rule = self.rule
         low = surely_above(self.losses, self._ends, rule.red, rule.first, rule.most, RED_SHARE)
         gains = [-loss for loss in self.losses]
         high = surely_above(gains, self._ends, rule.green, rule.first, rule.most, GREEN_SHARE)
-        # The bisection need not meet what the looks themselves have excluded: no loss, and that of the margin.
-        if self.sure:
-            low = max(low or 0.0, 0.0)
-        if high is None:
-            return low, None
-        return low, min(-high, rule.margin) if self.status == "not_worse" else -high
+        # What was excluded by an early look may have been seen since; and no loss is excluded by the test itself.
+        low = None if low is None else min(max(low, 0.0) if self.sure else low, self.mean)
+        return low, None if high is None else max(-high, self.mean)
 
 
 class Sight(NamedTuple):

@@ -26,7 +26,8 @@ def verdict_text(result: GateResult) -> str:
     """What a gate found, in a few lines: what is broken first, then each scenario that decides."""
     lines = [*_broken(result)]
     deciding = [scenario for scenario in result.scenarios if scenario.status == result.status]
-    for scenario in deciding or result.scenarios:
+    # Beside what is broken, scenarios that are fine would only confuse.
+    for scenario in deciding or ([] if lines else result.scenarios):
         lines += _scenario(result, scenario)
     problems = [f"Case {case.name} could not be played: {case.problem}." for case in result.cases if case.problem]
     if result.status == "not_worse":
