@@ -111,8 +111,16 @@ def judging(name: str, *more: str) -> Callable[[Path], None]:
     return changed
 
 
-def adding(*lines: str) -> Callable[[Path], None]:
-    return lambda folder: (folder / "gate.toml").write_text(GATE + "\n".join(lines) + "\n") and None
+def adding(*lines: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / "gate.toml").write_text(GATE + "\n".join(lines) + "\n")
+
+
+def without(name: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).unlink()
+
+
+def broken_baseline(folder: Path) -> None:
+    (folder / BASELINE).write_text("{")
 
 
 def changing(old: str, new: str) -> Callable[[Path], None]:
@@ -147,7 +155,7 @@ class Way(NamedTuple):
 
 WAYS = {
     # Usage: said before anything is played.
-    "no file": Way(lambda folder: (folder / "gate.toml").unlink(), 2, "tradefair gate init"),
+    "no file": Way(without("gate.toml"), 2, "tradefair gate init"),
     "no TOML": Way(adding("= 3"), 2, "not valid TOML"),
     "unknown key": Way(adding("sedes = 3"), 2, "sedes"),
     "unknown scenario": Way(changing("teaching/pie", "teaching/pi"), 2, "pie"),
@@ -170,8 +178,8 @@ WAYS = {
     "a case without a trace": Way(adding("[[case]]", 'trace = "a.trace"', "at_least = 1"), 2, "gate add"),
     "two baselines": Way(adding(), 2, "leave one out", ("--against", "policy:half", "--against-ref", "main")),
     # Baselines.
-    "no baseline": Way(lambda folder: (folder / BASELINE).unlink(), 2, "tradefair gate record"),
-    "a baseline that is none": Way(lambda folder: (folder / BASELINE).write_text("{"), 2, "is no baseline"),
+    "no baseline": Way(without(BASELINE), 2, "tradefair gate record"),
+    "a baseline that is none": Way(broken_baseline, 2, "is no baseline"),
     "edited": Way(edited, 2, "changed by hand"),
     "other seeds": Way(changing("[1, 2,", "[11, 2,"), 2, "other seeds"),
     "another scenario": Way(changing("teaching/pie", "teaching/talk"), 2, "other scenarios"),

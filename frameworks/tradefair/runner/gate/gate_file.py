@@ -20,7 +20,6 @@ from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.modes.detectors import GENERAL
 from tradefair.files.user_files import parse_toml, text_file
 from tradefair.host.seats.plans import SeatPlan, plan_turn
-from tradefair.runner.gate.deciding import Rule
 from tradefair.runner.plans.episodes import Variant
 from tradefair.runner.plans.plan import AgentOptions, Strict
 
@@ -81,12 +80,6 @@ class GateFile(AgentOptions):
     def share(self) -> float | None:
         """The margin as a share of what the baseline earns more than doing nothing; None for an amount."""
         return share_of(self.margin)
-
-    def rule(self, most: int) -> Rule:
-        """When a scenario with so many recorded seeds is decided; the margin is in the unit of its losses."""
-        first = self.seeds if isinstance(self.seeds, int) else max(LEAST_SEEDS, most // 2)
-        margin = self.share if self.share is not None else float(self.margin)
-        return Rule(margin, first, most, self.error.red / len(self.scenarios), self.error.green)
 
 
 class Place(NamedTuple):

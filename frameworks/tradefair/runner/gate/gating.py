@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,6 +14,7 @@ from tradefair.runner.gate.baseline import Baseline, Said, read_baseline, record
 from tradefair.runner.gate.gate_file import BASELINE, GATE_FILE, Place
 from tradefair.runner.gate.judging import GateResult, judge
 from tradefair.runner.gate.sides import Player, own_player, player_of
+from tradefair.runner.gate.telling import verdict_text
 
 
 def judged_player(place: Place, agent: object = None) -> Player:
@@ -59,7 +61,8 @@ async def run_gate(
         baseline = await record(place, judged_player(place, against), others, replicas=1, say=say)
     else:
         baseline = read_baseline(place.baseline if not ref else recorded_at(place, ref, runs))
-    return await judge(place, player, baseline, runs / "agent", others=others, whole=whole, say=say)
+    result = await judge(place, player, baseline, runs / "agent", others=others, whole=whole, say=say)
+    return replace(result, verdict=verdict_text(result))
 
 
 def recorded_at(place: Place, ref: str, runs: Path) -> Path:

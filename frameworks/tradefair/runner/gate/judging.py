@@ -16,8 +16,8 @@ from tradefair.evaluation.ledger import Action
 from tradefair.evaluation.statistics.sequential import rare_up_to
 from tradefair.runner.gate.baseline import Baseline, RecordedScenario, Said, check_baseline
 from tradefair.runner.gate.cases import CaseResult, play_cases
-from tradefair.runner.gate.deciding import Deciding, Status
-from tradefair.runner.gate.gate_file import COUNTED, Place, share_of
+from tradefair.runner.gate.deciding import Deciding, Rule, Status
+from tradefair.runner.gate.gate_file import COUNTED, LEAST_SEEDS, GateFile, Place, share_of
 from tradefair.runner.gate.sides import Game, Missing, Player, Turn, answered, game_of, games_folder, turns_of
 from tradefair.runner.ledger.ledger import ledger_of
 from tradefair.runner.ledger.replays import NotReplayed
@@ -156,6 +156,7 @@ class GateResult:
     scenarios: list[ScenarioResult]
     limits: list[LimitResult]
     cases: list[CaseResult]
+    verdict: str = ""
 
     @property
     def status(self) -> Status:
@@ -171,13 +172,6 @@ class GateResult:
     def exit_code(self) -> int:
         """0 not worse, 1 worse, 4 could not tell."""
         return EXIT_CODES[self.status]
-
-    @property
-    def verdict(self) -> str:
-        """The sentences for people."""
-        from tradefair.runner.gate.telling import verdict_text
-
-        return verdict_text(self)
 
     @property
     def reason(self) -> str:
@@ -203,6 +197,13 @@ class GateResult:
         }
 
 
+def rule_of(gate: GateFile, most: int) -> Rule:
+    """When a scenario with so many recorded seeds is decided; the margin is in the unit of its losses."""
+    first = gate.seeds if isinstance(gate.seeds, int) else max(LEAST_SEEDS, most // 2)
+    margin = gate.share if gate.share is not None else float(gate.margin)
+    return Rule(margin, first, most, gate.error.red / len(gate.scenarios), gate.error.green)
+
+
 async def judge(
     place: Place,
     player: Player,
@@ -217,54 +218,74 @@ async def judge(
 
     Games that this very question has played already are kept. Raises ScenarioError before anything is played.
     """
-    gate, seeds = place.gate, await check_baseline(baseline, place)
+    seeds = await check_baseline(baseline, place)
     question = digest(canonical([place.key, baseline.digest, player.label, player.code]))
-    folder = games_folder(folder, question)
-    scenarios = [
-        ScenarioResult(recorded, variant, Deciding(gate.rule(len(known))), known, gate.share is not None)
-        for recorded, variant, known in zip(baseline.scenarios, place.variants, seeds, strict=True)
-    ]
+    judging = _Judging(place, player, baseline, seeds, games_folder(folder, question), say)
     cases = await play_cases(place, player, folder / "cases")
-    modes = sorted(set(gate.limits) - set(COUNTED))
-    ends = whole or not any(case.broken for case in cases)
-
-    async def one(number: int) -> tuple[ScenarioResult, int, Game | str] | None:
-        scenario, index = scenarios[number % len(scenarios)], number // len(scenarios)
-        if scenario.deciding.status is not None or index >= len(scenario.seeds):
-            return None
-        seed = scenario.seeds[index]
-        say(f"{scenario.scenario}: seed {seed}, game {index + 1}")
-        path = folder / scenario.variant.folder / f"{seed}.trace"
-        try:
-            return scenario, index, await game_of(player, scenario.variant, seed, path, modes=modes)
-        except Missing as problem:
-            return scenario, index, str(problem)
-
-    looked = 0
-
-    def enough(done: Sequence[tuple[ScenarioResult, int, Game | str] | None]) -> bool:
-        nonlocal looked
-        for scenario in scenarios:
-            _take(scenario, [item for item in done[looked:] if item is not None and item[0] is scenario])
-        looked = len(done)
-        red = any(scenario.status == "worse" for scenario in scenarios)
-        red = red or any(limit.broken for limit in limits_of(place, scenarios, final=False))
-        return (red and not whole) or all(scenario.deciding.status for scenario in scenarios)
-
-    if ends:
-        most = len(scenarios) * max(len(known) for known in seeds)
-        await in_turn(one, most, at_a_time=gate.at_a_time, enough=enough)
-    result = GateResult(player.label, baseline, gate.margin, scenarios, limits_of(place, scenarios, final=True), cases)
+    if whole or not any(case.broken for case in cases):
+        await judging.play(whole)
+    scenarios, limits = judging.scenarios, judging.limits(final=True)
+    result = GateResult(player.label, baseline, place.gate.margin, scenarios, limits, cases)
     for scenario in scenarios:
         scenario.between = scenario.deciding.between
-        if scenario.status == "worse":
-            scenario.first = _first_difference(scenario, others)
+        scenario.first = _first_difference(scenario, others) if scenario.status == "worse" else None
     if result.reason != "games are missing":
         answered(folder)
     return result
 
 
-def _take(scenario: ScenarioResult, done: Sequence[tuple[ScenarioResult, int, Game | str]]) -> None:
+_Item = tuple[ScenarioResult, int, Game | str]
+"""A game of a scenario by its number, or why it is missing."""
+
+
+class _Judging:
+    """The games of a gate, one of each scenario in turn."""
+
+    def __init__(
+        self, place: Place, player: Player, baseline: Baseline, seeds: list[list[int]], folder: Path, say: Said
+    ) -> None:
+        self._place, self._player, self._folder, self._say = place, player, folder, say
+        self._modes = sorted(set(place.gate.limits) - set(COUNTED))
+        self._looked = 0
+        share = place.gate.share is not None
+        self.scenarios = [
+            ScenarioResult(recorded, variant, Deciding(rule_of(place.gate, len(known))), known, share)
+            for recorded, variant, known in zip(baseline.scenarios, place.variants, seeds, strict=True)
+        ]
+
+    async def play(self, whole: bool) -> None:
+        """Play until every scenario is decided, or the first is worse; `whole`: until every one is."""
+        most = len(self.scenarios) * max(len(scenario.seeds) for scenario in self.scenarios)
+        at_a_time = self._place.gate.at_a_time
+        await in_turn(self._one, most, at_a_time=at_a_time, enough=lambda done: self._enough(done, whole))
+
+    async def _one(self, number: int) -> _Item | None:
+        scenario, index = self.scenarios[number % len(self.scenarios)], number // len(self.scenarios)
+        if scenario.deciding.status is not None or index >= len(scenario.seeds):
+            return None
+        seed = scenario.seeds[index]
+        self._say(f"{scenario.scenario}: seed {seed}, game {index + 1}")
+        path = self._folder / scenario.variant.folder / f"{seed}.trace"
+        try:
+            return scenario, index, await game_of(self._player, scenario.variant, seed, path, modes=self._modes)
+        except Missing as problem:
+            return scenario, index, str(problem)
+
+    def _enough(self, done: Sequence[_Item | None], whole: bool) -> bool:
+        for scenario in self.scenarios:
+            _take(scenario, [item for item in done[self._looked :] if item is not None and item[0] is scenario])
+        self._looked = len(done)
+        red = any(scenario.status == "worse" for scenario in self.scenarios)
+        broken = any(limit.broken for limit in self.limits(final=False))
+        return (not whole and (red or broken)) or all(scenario.deciding.status for scenario in self.scenarios)
+
+    def limits(self, *, final: bool) -> list[LimitResult]:
+        """What the limits count, over all games; a share is judged when all are played."""
+        games = [game for scenario in self.scenarios for _, game in scenario.played]
+        return [_limit(name, most, games, final) for name, most in self._place.gate.limits.items()]
+
+
+def _take(scenario: ScenarioResult, done: Sequence[_Item]) -> None:
     losses: list[float] = []
     for _, index, game in done:
         if isinstance(game, str):
@@ -275,26 +296,20 @@ def _take(scenario: ScenarioResult, done: Sequence[tuple[ScenarioResult, int, Ga
     scenario.deciding.look(losses)
 
 
-def limits_of(place: Place, scenarios: Sequence[ScenarioResult], *, final: bool) -> list[LimitResult]:
-    """What the limits of a gate count, over all games; a share is judged when all are played."""
-    games = [(scenario, game) for scenario in scenarios for _, game in scenario.played]
-    return [_limit(name, most, games, final) for name, most in place.gate.limits.items()]
-
-
-def _limit(name: str, most: int | str, games: Sequence[tuple[ScenarioResult, Game]], final: bool) -> LimitResult:
+def _limit(name: str, most: int | str, games: Sequence[Game], final: bool) -> LimitResult:
     counted: dict[str, Callable[[Game], int]] = {
         "never_acted": lambda game: not game.acted,
         "broke_off": lambda game: game.broke_off,
         "refused": lambda game: game.refused,
     }
     count = counted.get(name, lambda game: name in game.raised)
-    found = Counter({number: count(game) for number, (_, game) in enumerate(games)})
-    value, of = found.total(), sum(game.calls for _, game in games) if name == "refused" else len(games)
+    found = Counter({number: count(game) for number, game in enumerate(games)})
+    value, of = found.total(), sum(game.calls for game in games) if name == "refused" else len(games)
     share = share_of(most)
     broken = value > int(most) if share is None else final and value > share * of
     where = ""
     if broken:
-        game = next(games[number][1] for number, times in found.items() if times)
+        game = next(games[number] for number, times in found.items() if times)
         event = f", event {game.raised[name]}" if name in game.raised else ""
         where = f"seed {game.seed}{event} ({game.path})"
     return LimitResult(name, value, of, most, broken, where)

@@ -24,12 +24,13 @@ def tradefair_gate(request: pytest.FixtureRequest) -> Callable[..., Any]:
     folder = request.path.parent
 
     def judged(agent: Any = None, file: str = "gate.toml", **options: Any) -> Any:
-        from tradefair.api import HarnessFailure, ScenarioError, gate, gate_record
+        from tradefair.cli.table import load_named
+        from tradefair.contract import HarnessFailure, ScenarioError
 
         try:
             if request.config.getoption("gate_record"):
-                return gate_record(folder / file, agent=agent)
-            result = gate(folder / file, agent=agent, **options)
+                return load_named("api.gating:gate_record")(folder / file, agent=agent)
+            result = load_named("api.gating:gate")(folder / file, agent=agent, **options)
             said = result.verdict if result.exit_code else ""
         except (ScenarioError, HarnessFailure) as problem:
             result, said = None, f"{problem} (in tests: pytest --gate-record)"

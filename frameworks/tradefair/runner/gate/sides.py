@@ -116,7 +116,11 @@ class Player(NamedTuple):
             made = ready(kind, spec, roles, scenario=variant.scenario)
         if self.draws:
             inner = made.make
-            made = replace(made, make=lambda seat: _Guarded(inner(seat), stage, self.timeout_s))
+
+            def guarded(seat: SeatId) -> SeatAgent:
+                return _Guarded(inner(seat), stage, self.timeout_s)
+
+            made = replace(made, make=guarded)
         return made, stage
 
 

@@ -16,7 +16,7 @@ from tradefair.evaluation.verdict.ledger_text import actions_apart, actions_text
 from tradefair.runner.gate.baseline import Baseline
 from tradefair.runner.gate.deciding import Rule, sight
 from tradefair.runner.gate.gate_file import Place
-from tradefair.runner.gate.judging import Difference, GateResult, ScenarioResult
+from tradefair.runner.gate.judging import Difference, GateResult, ScenarioResult, rule_of
 
 _TITLES = {"worse": "WORSE", "not_worse": "NOT WORSE", "unknown": "COULD NOT TELL"}
 _MOST_MISSING = 3
@@ -188,9 +188,9 @@ def junit(result: GateResult) -> bytes:
 def _suite(root: xml.Element, name: str, rows: list[tuple[str, str, str]]) -> None:
     states = [state for _, state, _ in rows]
     counts = {"tests": len(rows), "failures": states.count("worse"), "errors": states.count("unknown")}
-    suite = xml.SubElement(root, "testsuite", name=name, **{key: str(value) for key, value in counts.items()})
+    suite = xml.SubElement(root, "testsuite", {"name": name, **{key: str(value) for key, value in counts.items()}})
     for test, state, text in rows:
-        case = xml.SubElement(suite, "testcase", classname=f"gate.{name}", name=test)
+        case = xml.SubElement(suite, "testcase", {"classname": f"gate.{name}", "name": test})
         if state != "not_worse":
             said = clean_line(text)
             xml.SubElement(case, "failure" if state == "worse" else "error", message=said[:500]).text = said
@@ -219,5 +219,5 @@ def recorded_text(made: Baseline, place: Place) -> Iterator[str]:
         )
         if scenario.noise:
             share = place.gate.share is not None
-            yield noise_text(scenario.noise, place.gate.rule(len(scenario.games)), share, scenario.unit)
+            yield noise_text(scenario.noise, rule_of(place.gate, len(scenario.games)), share, scenario.unit)
     yield f"{place.baseline}: commit it with the gate. Next: tradefair gate run"
