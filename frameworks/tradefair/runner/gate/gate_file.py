@@ -18,6 +18,7 @@ from tradefair.contract.scenario import checked_content
 from tradefair.contract.sealed_seeds import SealedSeeds
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.modes.detectors import GENERAL
+from tradefair.files.sealed import read_sealed
 from tradefair.files.user_files import parse_toml, text_file
 from tradefair.host.seats.plans import SeatPlan, plan_turn
 from tradefair.runner.plans.episodes import Variant
@@ -172,8 +173,6 @@ def sealed_seeds(place: Place) -> SealedSeeds | None:
     seeds = place.gate.seeds
     if not isinstance(seeds, str):
         return None
-    from tradefair.runner.commands.seeds_command import read_sealed
-
     sealed = read_sealed(place.folder / seeds.removeprefix(SEALED))
     if sealed.count < LEAST_SEEDS:
         raise ScenarioError(f"seeds: {seeds} holds {sealed.count}; a gate needs {LEAST_SEEDS} at least")
