@@ -87,7 +87,7 @@ def record(
 def run(
     file: File = _FILE,
     against: Annotated[
-        str, typer.Option(help='Another player in place of the baseline, such as policy:zip or "python old.py".')
+        str, typer.Option(help="Another player in place of the baseline: policy:zip, old_agent.py:play.")
     ] = "",
     against_ref: Annotated[str, typer.Option(help="The agent of this commit in place of the baseline.")] = "",
     whole: Annotated[bool, typer.Option("--all", help="Play on after a scenario is worse.")] = False,

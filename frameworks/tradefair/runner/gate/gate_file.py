@@ -66,8 +66,7 @@ class CaseEntry(Strict):
 class GateFile(AgentOptions):
     """The whole file; the options of an agent are those of a plan."""
 
-    agent: str = Field(default="", max_length=300)
-    command: str = Field(default="", max_length=2_000)
+    agent: str = Field(min_length=1, max_length=300)
     scenarios: Annotated[list[str], Field(min_length=1, max_length=16)]
     seeds: _Seeds = 16
     margin: _Share | Annotated[float, Field(gt=0, allow_inf_nan=False)] = "5 %"
@@ -137,8 +136,6 @@ def _named(scenario: str) -> tuple[str, str]:
 
 
 def _problems(gate: GateFile, variants: tuple[Variant, ...]) -> Iterator[str]:
-    if bool(gate.agent) is bool(gate.command):
-        yield "write agent or command, one of them: who is judged"
     if len(set(gate.scenarios)) < len(gate.scenarios):
         yield "scenarios: one is there twice"
     if isinstance(gate.seeds, list) and len(set(gate.seeds)) < len(gate.seeds):

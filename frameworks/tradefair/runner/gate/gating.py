@@ -22,9 +22,7 @@ def judged_player(place: Place, agent: object = None) -> Player:
     gate = place.gate
     if agent is not None and not isinstance(agent, str):
         return own_player(agent, str(getattr(agent, "__name__", type(agent).__name__)), gate.game_timeout_s)
-    text = agent or gate.agent or gate.command
-    command = agent is None and bool(gate.command)
-    return player_of(text, gate, place.folder, gate.game_timeout_s, command=command)
+    return player_of(agent or gate.agent, gate, place.folder, gate.game_timeout_s)
 
 
 async def record_baseline(

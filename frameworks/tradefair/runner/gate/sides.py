@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import shlex
 import shutil
 import sys
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
@@ -124,15 +123,9 @@ class Player(NamedTuple):
         return made, stage
 
 
-def player_of(text: str, options: AgentOptions, folder: Path, timeout_s: float, *, command: bool = False) -> Player:
-    """The player of `agent`, `command` or `--against`: a text with a space in it is a command.
-
-    Raises ScenarioError for what does not exist or cannot be loaded.
-    """
+def player_of(text: str, options: AgentOptions, folder: Path, timeout_s: float) -> Player:
+    """The player of `agent` or `--against`. Raises ScenarioError for what does not exist or cannot be loaded."""
     text = text.strip()
-    if command or (" " in text and not text.startswith(POLICY)):
-        spec = options.playing("command", f"{folder.resolve()}:{text}")
-        return Player(text, spec, None, _digest(folder / word for word in shlex.split(text)), timeout_s)
     if text.startswith(POLICY):
         return Player(text, options.playing(NATIVE, text), timeout_s=timeout_s)
     named = _OWN.fullmatch(text)
