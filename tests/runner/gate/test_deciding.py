@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tradefair.runner.gate.deciding import Deciding, Rule, own_deviation, sight
+from tradefair.runner.gate.judging import ScenarioResult
 
 RULE = Rule(margin=0.05, first=16, most=32)
 
@@ -69,6 +72,14 @@ def test_the_interval_holds_the_mean_and_agrees_with_what_was_decided(losses: li
 
 def test_blocks_take_the_looks_where_they_end() -> None:
     assert len(decided([0.3, 0.4] * 16, block=4).losses) == 8
+
+
+def test_a_scenario_that_is_not_worse_in_the_games_there_are_is_unknown_where_one_is_missing() -> None:
+    unused: Any = None
+    scenario = ScenarioResult(unused, unused, decided([0.0] * 16), range(32), True)
+    assert scenario.status == "not_worse"
+    scenario.missing.append("seed 3: provider: 429")
+    assert scenario.status == "unknown"
 
 
 def test_what_games_show_of_an_agent_that_differs_from_itself() -> None:
