@@ -85,7 +85,7 @@ class AgentEntry(_Strict):
 
     # Labels are printed on terminals: control characters could move the cursor.
     label: str = Field(default="", max_length=80, pattern=r"^[^\x00-\x1f\x7f]*$")
-    framework: str = Field(default="", max_length=80)
+    framework: str = Field(default="", max_length=2_000)
     model: str | None = Field(default=None, max_length=300)
     models: Annotated[list[str], Field(min_length=1, max_length=100)] | None = None
     base_url: str | None = Field(default=None, max_length=500)
