@@ -29,7 +29,7 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
 from tradefair.evaluation.headline import Headline
 from tradefair.evaluation.modes.base_rates import References
-from tradefair.evaluation.statistics import mean_sd, pairs_needed
+from tradefair.evaluation.statistics import games_needed, mean_sd
 from tradefair.tracestore import open_trace
 
 MARKETS = ("double_auction", "bargaining", "retail", "supply_chain", "marketplace", "pricing", "order_book")
@@ -106,11 +106,11 @@ def seeds_needed(values: Values) -> int | None:
     return max(1, math.ceil(round(residual * GOAL / (1 - GOAL) / policies, 6))) if policies else None
 
 
-def needed_pairs(better: Sequence[float], worse: Sequence[float]) -> int | None:
-    """Pairs that show 10 % of the mean of both, by the spread of paired differences; None for over a million."""
+def needed_pairs(better: Sequence[float], worse: Sequence[float]) -> int:
+    """Games of a gate that show 10 % of the mean of both, by the spread of paired differences."""
     deviation = mean_sd([high - low for high, low in zip(better, worse, strict=True)])[1]
     assert deviation is not None
-    return pairs_needed(_DIFFERENCE * fmean([*better, *worse]), deviation)
+    return games_needed(deviation, _DIFFERENCE * fmean([*better, *worse]))
 
 
 def competent(preset: str, evaluator: Evaluator, headline: Headline, seeds: int) -> list[str]:

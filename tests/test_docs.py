@@ -207,7 +207,7 @@ def test_documented_command_lines_name_commands_and_options_that_exist() -> None
         if command == "lab" and words and not words[0].startswith("-"):
             command = f"lab {words.pop(0)}"
         command = command.rstrip(",.;")
-        grouped = command in ("arena", "control", "seeds")
+        grouped = command in ("arena", "control", "gate", "seeds")
         sub = words[0] if grouped and words and re.fullmatch(r"[a-z_]+", words[0]) else ""
         for option in re.findall(r"(?<=\s)--?[a-z][a-z-]*", f" {' '.join(words)}"):
             assert option in help_of(command, sub), f"{page}: {line}: {command} has no {option}"

@@ -202,8 +202,8 @@ PACKAGES = {
     "api": _allowed("contract files tracestore catalog host runner agents frameworks evaluation", "pandas polars"),
     "runner": _allowed(
         "contract files tracestore catalog host agents frameworks evaluation cli",
-        # starlette, anyio: tasks and outcomes are routes of a host's control plane.
-        "mcp typer rich ray yaml numpy starlette anyio",
+        # starlette, anyio: tasks and outcomes are routes of a host's control plane. pytest: the plugin of the gate.
+        "mcp typer rich ray yaml numpy starlette anyio pytest",
     ),
     "evaluation": _allowed(
         "contract files tracestore catalog trading cli",

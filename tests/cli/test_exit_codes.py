@@ -33,7 +33,7 @@ def test_help_shows_the_table_at_the_width_of_a_small_terminal(capsys: pytest.Ca
     assert max(map(len, lines)) <= 80
     table = " ".join(" ".join(lines).split())
     assert all(f" {code} {meaning}" in table for code, meaning in EXIT_CODES.items())
-    assert sorted(EXIT_CODES) == [0, 1, 2, 3, 130]
+    assert sorted(EXIT_CODES) == [0, 1, 2, 3, 4, 130]
 
 
 @pytest.mark.parametrize("arguments", ["--help", "lab"])

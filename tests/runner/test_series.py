@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from tests.options_files import options_file
 import tradefair.api as tf
 from tradefair.cli import run
 from tradefair.contract import SeatId
-from tradefair.evaluation.compare.chosen_seeds import chosen_in
 from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.evaluation.ledger import Extent
 from tradefair.evaluation.prove.verify import verify_file
@@ -150,60 +148,10 @@ def test_what_makes_no_series_is_usage(
     assert not (tmp_path / "no").exists()
 
 
-@pytest.mark.many
-def test_a_named_seat_is_kept_and_can_be_given_seeds_on_which_it_has_something_to_win(
-    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
-) -> None:
-    # In the smoke scenario values are the same in all seeds; in two rounds of the bazaar a seat may win nothing.
-    asked = [*SMOKE, "--scenario", "bazaar", "--set", "rounds=2", "--json", "--seat", "B2"]
-    assert run([*asked, "--seeds", "6", "--out", str(tmp_path / "any")]) == 0
+def test_a_named_seat_is_kept_on_all_seeds(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert run([*SMOKE, "--json", "--seat", "B2", "--seeds", "6", "--out", str(tmp_path)]) == 0
     every = orjson.loads(capsysbinary.readouterr().out)["episodes"]
     assert [seats_of_agent(item) for item in every] == [["B2"]] * 6
-    potential = {item["outcome"]["outcome"]["seed"]: item["outcome"]["outcome"]["seats"]["B2"] for item in every}
-    worth = [seed for seed, seat in sorted(potential.items()) if seat["potential"] > 0]
-    assert 0 < len(worth) < 6
-    assert run([*asked, "--seeds-at-stake", str(len(worth)), "--out", str(tmp_path / "some")]) == 0
-    chosen = orjson.loads(capsysbinary.readouterr().out)["episodes"]
-    assert [item["outcome"]["outcome"]["seed"] for item in chosen] == worth
-    # What was skipped, and by whose play, stands in the plan of the run.
-    (plan,) = orjson.loads((tmp_path / "some" / "seeds.json").read_bytes())["chosen"]
-    skipped = [seed for seed in range(min(potential), max(worth)) if seed not in worth]
-    assert skipped
-    named = {"scenario": "double_auction/bazaar", "seat": "B2", "policy": "passive"}
-    assert plan == {**named, "seeds": worth, "skipped": skipped}
-
-    # Another agent is given the same seeds, and `compare` says what both have skipped.
-    again = [*asked, "--seeds-at-stake", str(len(worth)), "--model", "policy:gd", "--agent", "policy"]
-    assert run([*again, "--out", str(tmp_path / "gd")]) == 0
-    capsysbinary.readouterr()
-    assert (tmp_path / "gd" / "seeds.json").read_bytes() == (tmp_path / "some" / "seeds.json").read_bytes()
-    assert run(["compare", str(tmp_path / "some"), str(tmp_path / "gd"), "--json"]) == 0
-    compared = orjson.loads(capsysbinary.readouterr().out)
-    tried = len(worth) + len(skipped)
-    (note,) = [note for note in compared["notes"] if "skipped" in note]
-    assert note.startswith(
-        f"A and B skipped {len(skipped)} of {tried} seeds on which B2 had nothing to win, by passive: "
-    )
-    # A seed of the plan that was not played is missing, and no silent loss.
-    next((tmp_path / "gd").glob("*.trace")).unlink()
-    assert run(["compare", str(tmp_path / "some"), str(tmp_path / "gd"), "--json"]) == 1
-    capsysbinary.readouterr()
-
-
-@pytest.mark.parametrize("content", [b"", b"{", b'{"chosen": [{"seeds": [-1]}]}', b"[" * 100_000, b'{"chosen": 3}'])
-def test_a_plan_that_cannot_be_read_says_nothing(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "seeds.json").write_bytes(content)
-    assert list(chosen_in(tmp_path)) == []
-    (tmp_path / "seeds.json").unlink()
-    os.mkfifo(tmp_path / "seeds.json")
-    assert list(chosen_in(tmp_path)) == []
-
-
-def test_seeds_at_stake_are_of_a_named_seat(capsys: pytest.CaptureFixture[str]) -> None:
-    assert (
-        run(["play", "marketplace", "--agent", "policy", "--model", "policy:first_taker", "--seeds-at-stake", "2"]) == 2
-    )
-    assert "for one named seat" in capsys.readouterr().err
 
 
 def test_a_series_that_is_interrupted_says_how_the_rest_is_played(

@@ -5,6 +5,10 @@ from .batches import ToolAnswer as ToolAnswer
 from .batches import ToolCall as ToolCall
 from .batches import batch as batch
 from .frames import Frame as Frame
+from .gating import Baseline as Baseline
+from .gating import GateResult as GateResult
+from .gating import gate as gate
+from .gating import gate_record as gate_record
 from .playing import Agent as Agent
 from .playing import Forked as Forked
 from .playing import PolicyMaker as PolicyMaker

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from contextvars import copy_context
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 from pydantic import JsonValue
 
@@ -108,7 +108,7 @@ def play(
     asked = _Asked(market, scenario, seed, agent, model, seat, others, settings, folder, policy_key)
     stage = Stage()
     try:
-        return Trace(_wait(partial(_played, asked, references, stage)), ledger=ledger)
+        return Trace(wait_for(partial(_played, asked, references, stage)), ledger=ledger)
     except KeyboardInterrupt as stop:
         if stage.place is not None:
             # The trace is whole up to the last command, and Python prints the note below the traceback.
@@ -231,7 +231,7 @@ def fork(
     """
     original = trace if isinstance(trace, Trace) else Trace(trace)
     spec = forking.ForkSpec(original.path, Path(folder), at, _named(agent, model, Limits()), futures=futures)
-    done = _wait(partial(forking.fork_episode, spec))
+    done = wait_for(partial(forking.fork_episode, spec))
     futures_of = done.futures
     return Forked(
         _arm(future.control for future in futures_of),
@@ -287,19 +287,24 @@ def _agent(
     if agent is None or isinstance(agent, str):
         spec = with_stand_in(kind, scenario, _named(agent, asked.model, limits), set(roles.values()))
         return ready(kind, spec, roles, scenario=scenario)
+    made = own_agent(agent, stage, limits)
+    if asked.model is not None:
+        raise ScenarioError(f"model= is for agents that are named by a text; {made.spec.label} asks its model itself")
+    return made
+
+
+def own_agent(agent: object, stage: Stage, limits: Limits) -> ReadyAgent:
+    """Code of a caller's own as an agent: an async function or a policy class. ScenarioError for anything else."""
     # The prefix keeps a function that is called `react` from being resumed as the framework of that name.
     name = f"{OWN}{getattr(agent, '__name__', type(agent).__name__)}"[:80]
-    spec = AgentSpec(name, limits=limits)
-    if asked.model is not None:
-        raise ScenarioError(f"model= is for agents that are named by a text; {name} asks its model itself")
+    spec, code = AgentSpec(name, limits=limits), cast("Any", agent)
     # Before the functions: a class with an async __call__ would pass for one of them.
     if isinstance(agent, type) and callable(getattr(agent, "turn", None)):
-        _check_policy(agent)
-        return ReadyAgent(spec, lambda _: OwnPolicy(name, agent, stage))
+        _check_policy(code)
+        return ReadyAgent(spec, lambda _: OwnPolicy(name, code, stage))
     # An object with an async __call__ is as good as a function.
     if inspect.iscoroutinefunction(agent) or inspect.iscoroutinefunction(getattr(agent, "__call__", None)):  # noqa: B004
-        function: Any = agent
-        return ReadyAgent(spec, lambda _: OwnFunction(name, function, stage))
+        return ReadyAgent(spec, lambda _: OwnFunction(name, code, stage))
     raise ScenarioError(f"agent= is a {type(agent).__name__}: {_FORMS}")
 
 
@@ -341,7 +346,7 @@ async def _around(stage: Stage, episode: Episode, agent: AgentSpec) -> AsyncGene
         raise HarnessFailure(f"{failure} (go on with: {named})") from stage.fault or failure
 
 
-def _wait(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+def wait_for(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """The result of a coroutine, for code that is not asynchronous."""
     return _apart(lambda run: run(make()))
 

@@ -365,19 +365,18 @@ def compare(
     *,
     seats: Sequence[SeatId] | None = None,
     success: str | None = None,
-    noise: Path | None = None,
     reference: Path | None = None,
     passive: Path | None = None,
 ) -> Comparison:
     """B against A on every scenario and seed that both played; `verdict` is who is better, and what is missing.
 
-    `seats` are compared (default: where the agent sat). `success` is what pass^k counts, "METRIC>NUMBER". `noise` is a
-    folder of A again under another policy key; `reference` and `passive` are folders of the oracle and of the passive
-    policy (default: `references/` next to the traces), for regret. Raises TraceError when markets are mixed or nothing
-    can be read, ScenarioError for a folder without traces, SeatError for a seat that there is not.
+    `seats` are compared (default: where the agent sat). `success` is what pass^k counts, "METRIC>NUMBER". `reference`
+    and `passive` are folders of the oracle and of the passive policy (default: `references/` next to the traces), for
+    regret. Raises TraceError when markets are mixed or nothing can be read, ScenarioError for a folder without traces,
+    SeatError for a seat that there is not.
     """
     wanted = parse_success(success) if success else None
-    return compare_sides(_side(a), _side(b), Options(seats, noise, reference, passive, wanted))
+    return compare_sides(_side(a), _side(b), Options(seats, reference, passive, wanted))
 
 
 def report(traces: str | Path | Trace | Traces, output: str | Path | None = None) -> Path:

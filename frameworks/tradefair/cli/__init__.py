@@ -16,12 +16,14 @@ __all__ = ["EXIT_CODES", "FINDINGS", "HARNESS_FAILURE", "INTERRUPTED", "USAGE", 
 FINDINGS = 1
 USAGE = 2
 HARNESS_FAILURE = 3
+UNDECIDED = 4
 INTERRUPTED = 130
 EXIT_CODES = {
     0: "fine; a server that was stopped",
-    FINDINGS: "a trace is missing, unusable or not reproduced, an agent never acted, a check found something",
+    FINDINGS: "a trace is missing, unusable or not reproduced, an agent never acted or got worse, a check found it",
     USAGE: "usage: a wrong option, name, value or path, a port that is taken",
     HARNESS_FAILURE: "the harness: a provider, storage, a service, or a fault of ours",
+    UNDECIDED: "a gate could not tell, or lacks games; the same command plays them",
     INTERRUPTED: "a job was interrupted (Ctrl-C); most can be gone on with",
 }
 """What the commands end with. A failure mode that was found in a trace is a result, and changes no exit code."""

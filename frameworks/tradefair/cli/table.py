@@ -83,6 +83,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("evaluate", "Audit", "Economic outcomes of traces.", "runner.commands.evaluate_command:evaluate"),
     Command("verify", "Audit", "Check hash chains and re-execute traces.", "evaluation.commands.audit_commands:verify"),
     Command("sign", "Audit", "Vouch for the seals of traces.", "evaluation.commands.audit_commands:sign"),
+    Command("gate", "Audit", "Has a change made an agent worse?", "runner.commands.gate_command:gate"),
     Command("compare", "Audit", "Two agents on the same luck.", "evaluation.commands.compare_command:compare"),
     Command("rate", "Audit", "Leaderboards of who played.", "runner.commands.rate_command:rate"),
     Command("arena", "Audit", "Boards of checked entries.", "evaluation.commands.arena_command:arena"),

@@ -17,7 +17,7 @@ from tradefair.cli import run as command
 from tradefair.contract import ScenarioError, SeatError, TraceError
 from tradefair.evaluation.charts import PairChart
 from tradefair.evaluation.compare.comparing import Options, compare_folders, parse_success
-from tradefair.evaluation.compare.comparison import Comparison, Judgement, Metric, NoiseFloor, Run
+from tradefair.evaluation.compare.comparison import Comparison, Judgement, Metric, Run
 from tradefair.evaluation.compare.judgement import judge
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.outcome import Outcome
@@ -82,44 +82,21 @@ def test_runs_that_are_the_same_are_called_identical(play_seeds: PlaySeeds) -> N
 
 
 @pytest.mark.many
-def test_the_same_policy_under_two_keys_is_no_detectable_difference_with_its_noise_floor(play_seeds: PlaySeeds) -> None:
+def test_the_same_policy_under_two_keys_is_no_difference_and_the_draws_that_differ_are_named(
+    play_seeds: PlaySeeds,
+) -> None:
     found = compare_folders(play_seeds("a", "zic"), play_seeds("b", "zic", policy_key=1))
     assert [item.name for item in found.differs] == ["policy key"]
     assert found.conclusion == "no_difference"
-    assert found.verdict.text.startswith("A and B are the same agent under other draws (A/A): ")
-    (floor,) = found.noise_floor
-    payoff = metric(found, "payoff")
-    assert payoff.interval is not None
-    assert floor.half_width == pytest.approx((payoff.interval[1] - payoff.interval[0]) / 2)
-    assert payoff.minimum_detectable is not None
-    assert floor.half_width is not None
-    assert floor.half_width < payoff.minimum_detectable
-    assert f"±{floor.half_width:.3f}".rstrip("0") in found.notes[-1]
-
-
-@pytest.mark.many
-def test_a_noise_floor_of_its_own_is_as_agent_again_under_other_draws(play_seeds: PlaySeeds) -> None:
-    a, b = play_seeds("a", "zic"), play_seeds("b", "truthful")
-    again = play_seeds("again", "zic", policy_key=3)
-    found = compare_folders(a, b, Options(noise=again))
-    (floor,) = found.noise_floor
-    difference = metric(found, "payoff").mean_difference
-    assert difference is not None
-    assert floor.half_width is not None
-    assert floor.within == (abs(difference) <= floor.half_width)
-    assert "the A/A noise floor ±" in found.notes[-1]
-    assert found.notes[-1].startswith("points earned: ")
-    with pytest.raises(ScenarioError, match="must be A's agent again"):
-        compare_folders(a, b, Options(noise=b))
-    with pytest.raises(ScenarioError, match="under other draws"):
-        compare_folders(a, b, Options(noise=a))
+    assert found.verdict.text.startswith("No difference can be told: ")
+    assert "the policy keys differ (A 0; B 1)" in found.notes[0]
 
 
 def test_fewer_than_eight_pairs_are_exploratory_and_nothing_is_verdict_on(play_seeds: PlaySeeds) -> None:
     found = compare_folders(play_seeds("a", "truthful", range(5)), play_seeds("b", "zip", range(5)))
     assert found.conclusion == "exploratory"
     assert found.verdict.text.startswith("5 pairs are too few to test (8 are needed): B (policy:zip) earned ")
-    tested = ("interval", "p", "p_holm", "minimum_detectable", "pairs_needed")
+    tested = ("interval", "p", "p_holm")
     assert all(getattr(row, name) is None for row in found.metrics for name in tested)
     assert found.early_ends is not None
     assert found.early_ends.p is None
@@ -428,8 +405,8 @@ def test_other_policy_keys_are_said_to_be_other_luck(play_seeds: PlaySeeds, caps
     assert "under the policy keys 0 and 1: the luck of scripted opponents differs" in shown
 
 
-def judged(gained: Sequence[float], *, half_width: float) -> Judgement:
-    """The judgement over pairs in which B gained so much more, beside a noise floor."""
+def judged(gained: Sequence[float]) -> Judgement:
+    """The judgement over pairs in which B gained so much more."""
     differences = [*gained]
     flip = sign_flip(differences)
     assert flip is not None
@@ -439,17 +416,13 @@ def judged(gained: Sequence[float], *, half_width: float) -> Judgement:
     numbers |= {"name": "gain", "higher_is_better": True, "primary": True, "n": n, "undefined": 0}
     numbers |= {"mean_difference": mean, "p": flip.p, "p_holm": flip.p, "p_method": flip.method}
     numbers |= {"wins": sum(x > 0 for x in differences), "ties": differences.count(0.0), "losses": 0}
-    numbers |= {"minimum_detectable": 5.0, "pairs_needed": 8}
-    floor = NoiseFloor(name="gain", n=9, mean_difference=0, mean_absolute=1, half_width=half_width, within=False)
     pair: Any = SimpleNamespace(identical=False, a=[SimpleNamespace(label="x")], b=[SimpleNamespace(label="y")])
-    return judge([pair] * n, [Metric(**numbers)], [floor])
+    return judge([pair] * n, [Metric(**numbers)])
 
 
-def test_ties_name_the_least_p_possible_and_a_difference_above_the_noise_floor_may_be_insignificant() -> None:
-    found = judged([0.0] * 11 + [4.0] * 5, half_width=0.5)
+def test_ties_name_the_least_p_possible() -> None:
+    found = judged([0.0] * 11 + [4.0] * 5)
     assert found.conclusion == "no_difference"
     assert "gain: 11 ties: the least p possible is 0.0625" in found.notes
-    assert "gain: larger than the A/A noise floor ±0.5 (9 pairs), but not significant with 16 pairs" in found.notes
-    found = judged([4.0] * 16, half_width=0.5)
-    assert found.conclusion == "b_better"
-    assert found.notes == ["gain: larger than the A/A noise floor ±0.5 (9 pairs)"]
+    found = judged([4.0] * 16)
+    assert (found.conclusion, found.notes) == ("b_better", [])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import subprocess
 import sys
 from importlib import import_module
@@ -16,13 +15,12 @@ from tradefair.contract import Chance
 from tradefair.evaluation.statistics import (
     exchange,
     fisher_p,
+    games_needed,
     holm,
     interval,
     kaplan_meier,
     mcnemar_p,
     mean_sd,
-    minimum_detectable,
-    pairs_needed,
     pass_hat_k,
     percentile,
     sign_flip,
@@ -83,27 +81,9 @@ def test_holm_keeps_the_family_wise_error() -> None:
     assert holm([]) == []
 
 
-@pytest.mark.parametrize("n", [8, 16, 64, 400])
-def test_the_minimum_detectable_difference_has_the_power_that_it_claims(n: int) -> None:
-    least = minimum_detectable(3.0, n)
-    assert least is not None
-    shift = least / (3.0 / math.sqrt(n))
-    edge = float(stats.t.ppf(0.975, n - 1))
-    power = float(stats.nct.sf(edge, n - 1, shift) + stats.nct.cdf(-edge, n - 1, shift))
-    assert power == pytest.approx(0.8, abs=0.015)
-
-
-def test_pairs_needed_is_the_fewest_that_would_show_the_difference() -> None:
-    needed = pairs_needed(-1.0, 3.0)
-    assert needed is not None
-    enough, short = minimum_detectable(3.0, needed), minimum_detectable(3.0, needed - 1)
-    assert enough is not None
-    assert short is not None
-    assert enough <= 1.0 < short
-    assert pairs_needed(0.0, 3.0) is None
-    assert pairs_needed(1.0, 0.0) == 2
-    assert pairs_needed(1e-6, 3.0) is None
-    assert minimum_detectable(3.0, 1) is None
+def test_games_that_tell_grow_with_the_square_of_what_games_differ_by() -> None:
+    assert [games_needed(sd, 0.05) for sd in (0.05, 0.1, 0.18)] == [11, 44, 143]
+    assert games_needed(0.0, 0.05) == 0
 
 
 def test_mean_and_deviation_and_percentiles_are_numpys() -> None:

@@ -293,12 +293,10 @@ def test_seeds_on_which_nothing_could_be_won_are_said_with_what_to_take() -> Non
     assert series.sentences[0].startswith("react/openai:small-1 earned 4 points on average in seat B1 of")
     assert series.sentences[0].endswith("over 3 seeds (95 % interval -7.384 to 15.38).")
     assert series.sentences[1] == (
-        "On 1 of 3 seeds the seat had nothing to win, whoever plays; take `--scenario double_auction/duel` or "
-        "`--seeds-at-stake 3`."
+        "On 1 of 3 seeds the seat had nothing to win, whoever plays; take `--scenario double_auction/duel`."
     )
     assert [step.command for step in series.next] == [
-        "tradefair play double_auction --scenario double_auction/duel --seeds 3",
-        "tradefair play double_auction --seeds-at-stake 3 --scenario double_auction/bazaar --seat B1",
+        "tradefair play double_auction --scenario double_auction/duel --seeds 3"
     ]
 
 

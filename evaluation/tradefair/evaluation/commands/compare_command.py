@@ -16,10 +16,6 @@ def compare(
     a: Annotated[Path, typer.Argument(metavar="A", exists=True, help="Folder of traces, or one: the baseline.")],
     b: Annotated[Path, typer.Argument(metavar="B", exists=True, help="Folder of traces, or one, compared with A.")],
     seat: Annotated[list[str] | None, typer.Option(help="Seat to compare; default: where the agent sat.")] = None,
-    noise_floor: Annotated[
-        Path | None,
-        typer.Option(exists=True, help="A again, under another policy key: how far an agent differs from itself."),
-    ] = None,
     reference: Annotated[
         Path | None,
         typer.Option(
@@ -56,7 +52,7 @@ def compare(
 
     # Read before the traces: a mistyped condition should not cost the minutes that a large folder takes to read.
     wanted = parse_success(success) if success else None
-    options = Options(seat, noise_floor, reference, passive, wanted, across_scenarios, verify)
+    options = Options(seat, reference, passive, wanted, across_scenarios, verify)
     with Console(stderr=True).status("reading traces"):  # shows itself on a terminal only
         comparison = compare_folders(a, b, options)
     if output is not None:

@@ -5,7 +5,6 @@ The tests are in `numbers`, the conclusion in `judgement`, the words in `verdict
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -17,12 +16,11 @@ import orjson
 from tradefair.contract import ScenarioError, SeatId, TraceError
 from tradefair.contract.errors import unknown
 from tradefair.contract.kernel.players import AgentRecord, Seating
-from tradefair.evaluation.compare.chosen_seeds import chosen_in
 from tradefair.evaluation.compare.comparison import Attribute, Comparison, Pair, Regret
 from tradefair.evaluation.compare.judgement import judge
 from tradefair.evaluation.compare.metric_tables import metric_title
 from tradefair.evaluation.compare.missing import bound_of, gaps_of, missing_of, shares_of, skew_of
-from tradefair.evaluation.compare.numbers import Success, arm_of, early_ends, metrics_of, noise_floor, reliability
+from tradefair.evaluation.compare.numbers import Success, arm_of, early_ends, metrics_of, reliability
 from tradefair.evaluation.compare.pairing import pair_across, pair_up
 from tradefair.evaluation.compare.regret import references_of, regret_of
 from tradefair.evaluation.compare.runs import (
@@ -45,23 +43,19 @@ from tradefair.evaluation.verdict.verdict import Verdict
 
 _MAX_FINDINGS = 20  # named in the result; more would hide the verdict
 _MAX_NAMED = 4  # seeds or policy keys named in a sentence
-# Two sides that differ only in these are the same agent twice: their comparison measures noise (A/A).
-# Seeds are in it because pairs share their seeds anyway; what differs there are runs without a partner.
-_DRAWS_ONLY = {"policy key", "seeds"}
 
 
 @dataclass(frozen=True)
 class Options:
     """What may be asked in addition to the two sides.
 
-    `seats` are compared (default: where the agent sat). `noise` is a folder with A again under other draws; `reference`
-    and `passive` are folders of references. `success` is what pass^k counts. With `across_scenarios` each side holds
-    one scenario, and equal seeds of the two are paired. `proven`: traces are re-executed first (None: where that takes
-    a minute at most), and those that prove nothing are left out.
+    `seats` are compared (default: where the agent sat). `reference` and `passive` are folders of references. `success`
+    is what pass^k counts. With `across_scenarios` each side holds one scenario, and equal seeds of the two are paired.
+    `proven`: traces are re-executed first (None: where that takes a minute at most), and those that prove nothing are
+    left out.
     """
 
     seats: Sequence[SeatId] | None = None
-    noise: Path | None = None
     reference: Path | None = None
     passive: Path | None = None
     success: Success | None = None
@@ -95,7 +89,7 @@ def _market_of(a: Side, b: Side) -> str:
 def compare_sides(a: Side, b: Side, asked: Options) -> Comparison:
     """Compare side B with side A, as `compare_folders` does with what it has read."""
     # Named folders are read first, so that a wrong path fails before anything is computed.
-    named = [_named(path) for path in (asked.noise, asked.reference, asked.passive)]
+    named = [_named(path) for path in (asked.reference, asked.passive)]
     market = _market_of(a, b)
     if asked.across_scenarios:
         _check_across(asked)
@@ -110,11 +104,6 @@ def compare_sides(a: Side, b: Side, asked: Options) -> Comparison:
     pairs, dropped = pair_up(a, b, seats)
     metrics = metrics_of(pairs, primary, left_out=set(metric_names(market)).difference(told))
     attributes = _attributes(a.runs, b.runs, seats)
-    # Without a folder for it, two runs of the same agent are their own noise floor.
-    same_agent = {item.name for item in attributes if item.differs} <= _DRAWS_ONLY
-    # A named folder comes first: the pairs of the sides are A/A only where the attributes say so.
-    noise_pairs = _noise(a, named[0], seats) if named[0] is not None else pairs if same_agent else []
-    floor = noise_floor(noise_pairs, metrics) if noise_pairs else []
     told_seats = seats.of_all([*a.runs, *b.runs])
     missing = missing_of(a, b, pairs, dropped)
     bounds = [bound for metric in primary if (bound := bound_of(pairs, metric, missing)) is not None]
@@ -122,12 +111,12 @@ def compare_sides(a: Side, b: Side, asked: Options) -> Comparison:
     skewed = [skew for metric in primary if (skew := skew_of(pairs, metric)) is not None]
     luck = _luck(attributes, paired=bool(pairs))
     titled = partial(metric_title, market)
-    judged = judge(pairs, metrics, floor, bounds, same_agent=same_agent, luck=luck, named=titled)
+    judged = judge(pairs, metrics, bounds, luck=luck, named=titled)
     found = Comparison(
         # Replaced below: its sentences are made of all the rest.
         verdict=Verdict(status="failed", market=market, scenario=""),
         conclusion=judged.conclusion,
-        notes=[*judged.notes, *_counted(a, b), *_skipped(a, b), *_senders("A", a, seats), *_senders("B", b, seats)],
+        notes=[*judged.notes, *_counted(a, b), *_senders("A", a, seats), *_senders("B", b, seats)],
         market=market,
         proof=proof_said(a.proven and b.proven),
         seats=told_seats,
@@ -140,8 +129,7 @@ def compare_sides(a: Side, b: Side, asked: Options) -> Comparison:
         early_ends=early_ends(pairs),
         reliability=reliability(pairs, success) if success is not None else [],
         # A reference of one scenario says nothing about what could be reached in the other.
-        regret=[] if asked.across_scenarios else _regret(pairs, primary, [a, b], seats, named[1], named[2]),
-        noise_floor=floor,
+        regret=[] if asked.across_scenarios else _regret(pairs, primary, [a, b], seats, named[0], named[1]),
         missing=missing,
         gaps=gaps_of(a, b, pairs, dropped, seats, primary[0] if primary else None),
         bounds=bounds,
@@ -150,8 +138,7 @@ def compare_sides(a: Side, b: Side, asked: Options) -> Comparison:
         findings=_findings(a, b),
     )
     versions = {"rules": a.runs[0].core.rules_version, "evaluator": evaluator_of(market).version}
-    again = _play_again(b, seats)
-    verdict = verdict_of_comparison(found, versions=versions, said=_said(market, roles), play=again)
+    verdict = verdict_of_comparison(found, versions=versions, said=_said(market, roles))
     return found.model_copy(update={"verdict": verdict})
 
 
@@ -164,31 +151,10 @@ def _counted(a: Side, b: Side) -> Iterator[str]:
         yield NOT_ASKED
 
 
-def _skipped(a: Side, b: Side) -> Iterator[str]:
-    """What the plans of the sides left out; once where both left out the same."""
-    told: dict[str, list[str]] = {}
-    for name, side in (("A", a), ("B", b)):
-        for chosen in chosen_in(side.path):
-            if chosen.skipped:
-                told.setdefault(chosen.sentence, []).append(name)
-    return (f"{' and '.join(names)} {sentence}" for sentence, names in told.items())
-
-
 def _said(market: str, roles: Collection[str]) -> str:
     """How the market says a score; plainly where roles say it in several ways."""
     verbs = {phrases_for(evaluator_of(market).phrases, role)["verb"] for role in sorted(roles)}
     return f"{verbs.pop() if len(verbs) == 1 else 'scored'} {{value}}"
-
-
-def _play_again(side: Side, seats: Seats) -> str:
-    """The command that plays more of a side, without its seeds; empty where its agents cannot be named."""
-    run = max(side.runs, key=lambda run: run.core.seed)
-    agent = next(run.agents(seats), None)
-    market, _, scenario = run.scenario.partition("/")
-    if agent is None or not scenario:
-        return ""
-    model = ["--model", agent.model] if agent.model else []
-    return shlex.join(["tradefair", "play", market, "--scenario", scenario, "--agent", agent.framework, *model])
 
 
 def parse_success(text: str) -> Success:
@@ -225,29 +191,13 @@ def _luck(attributes: Sequence[Attribute], *, paired: bool) -> str:
 
 def _check_across(asked: Options) -> None:
     """Refuse options that belong to one scenario. Raises ScenarioError."""
-    if asked.noise is not None or asked.reference is not None or asked.passive is not None:
-        raise ScenarioError(
-            "--across-scenarios pairs two scenarios: --noise-floor, --reference, --passive are of one: leave them out"
-        )
+    if asked.reference is not None or asked.passive is not None:
+        raise ScenarioError("--across-scenarios pairs two scenarios: --reference, --passive are of one: leave them out")
 
 
 def _named(path: Path | None) -> Side | None:
     """The traces of a folder that was asked for; None where none was. Raises as `load_side` does."""
     return None if path is None else load_side(path)
-
-
-def _noise(a: Side, again: Side, seats: Seats) -> list[Pair]:
-    """Pairs of A against itself. Raises ScenarioError where the folder holds another agent, or A's own draws."""
-    # Without this check another agent's difference would pass for noise and hide every real one.
-    labels = [{label_of(run, seats.of(run)) for run in side.runs} for side in (a, again)]
-    if labels[0] != labels[1]:
-        played = ", ".join(sorted(labels[1])) or "nothing"
-        raise ScenarioError(f"--noise-floor {again.path} was played by {played}: it must be A's agent again")
-    pairs = pair_up(a, again, seats).pairs
-    # A copy of A has no noise at all: a floor of 0 would call every difference larger than noise.
-    if pairs and all(pair.identical for pair in pairs):
-        raise ScenarioError(f"--noise-floor {again.path} is identical with A: play A's agent under other draws")
-    return pairs
 
 
 def _success(

@@ -129,8 +129,7 @@ class Metric(Record):
 
     `mean_difference` is B − A. The 95 % t interval and the sign-flip `p` are null under 8 pairs; `p_holm` is set for
     primary metrics only. `wins` counts pairs in which B is better (`higher_is_better`; null: B is higher).
-    `minimum_detectable` is the difference that n pairs would have shown with power 0.8; `pairs_needed`,
-    8 at least, would show the observed one. Tenth percentile, minimum and maximum are over runs, in the metric's unit.
+    Tenth percentile, minimum and maximum are over runs, in the metric's unit.
     """
 
     name: str
@@ -156,23 +155,6 @@ class Metric(Record):
     tenth_percentile_b: float | None
     maximum_a: float | None
     maximum_b: float | None
-    minimum_detectable: float | None
-    pairs_needed: int | None
-
-
-class NoiseFloor(Record):
-    """How far the same agent differs from itself, for one primary metric, over `n` pairs of A/A runs.
-
-    `half_width` is that of the 95 % interval of the mean A/A difference, `mean_absolute` the mean |difference| of one
-    pair. `within`: the difference of the comparison is no larger than the half width; null when there is none.
-    """
-
-    name: str
-    n: int
-    mean_difference: float | None
-    mean_absolute: float | None
-    half_width: float | None
-    within: bool | None
 
 
 class SurvivalPoint(Record):
@@ -323,7 +305,6 @@ class Comparison(Record):
     early_ends: EarlyEnds | None
     reliability: list[PassHatK]
     regret: list[Regret]
-    noise_floor: list[NoiseFloor]
     missing: Missing
     gaps: list[Gap]
     bounds: list[Bound]

@@ -4,35 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from tradefair.evaluation.compare.comparison import MIN_PAIRS, Bound, Conclusion, Judgement, Metric, NoiseFloor, Pair
-from tradefair.evaluation.table import decimals, number_text
+from tradefair.evaluation.compare.comparison import MIN_PAIRS, Bound, Conclusion, Judgement, Metric, Pair
+from tradefair.evaluation.table import decimals
 
 # The level at which a difference is named, after Holm; docs/how-to/compare.md states it.
 LEVEL = 0.05
-SAME_AGENT = "A and B are the same agent under other draws (A/A)"
 _SMALL = 0.001  # ties are named when they keep the least possible p above this
 
 
 def judge(
     pairs: Sequence[Pair],
     metrics: Sequence[Metric],
-    floor: Sequence[NoiseFloor],
     bounds: Sequence[Bound] = (),
     *,
-    same_agent: bool = False,
     luck: str = "",
     named: Callable[[str], str] = str,
 ) -> Judgement:
     """The conclusion of a comparison, and its notes.
 
-    `bounds`: what missing pairs could make of each metric. `same_agent`: the sides differ in their draws only, so the
-    comparison is itself a noise floor. `luck` is a sentence about draws that differ, or empty.
+    `bounds`: what missing pairs could make of each metric. `luck` is a sentence about draws that differ, or empty.
     `named` gives the title of a metric.
     """
     primary = [metric for metric in metrics if metric.primary]
-    floors = {row.name: row for row in floor}
-    notes = [SAME_AGENT] if same_agent and pairs else []
-    notes += [luck] if luck else []
+    notes = [luck] if luck else []
     if not pairs:
         return Judgement("no_pairs", notes)
     # Before the count of pairs: "identical" needs no test and is true of one pair as well.
@@ -40,13 +34,8 @@ def judge(
         return Judgement("identical", notes)
     if len(pairs) < MIN_PAIRS:
         return Judgement("exploratory", notes)
-    notes += [
-        note
-        for metric in primary
-        for note in _notes(named(metric.name), metric, floors.get(metric.name), same_agent, settled(metric, bounds))
-    ]
-    # A/A pairs are the floor themselves: held against it they would only be held against their own interval.
-    shown = [metric for metric in primary if detected(metric, None if same_agent else floors.get(metric.name))]
+    notes += [note for metric in primary for note in _notes(named(metric.name), metric, settled(metric, bounds))]
+    shown = [metric for metric in primary if detected(metric)]
     # A difference that the missing pairs could reverse is none to act on.
     return Judgement(_weighed([metric for metric in shown if settled(metric, bounds)]), notes)
 
@@ -63,13 +52,12 @@ def _weighed(found: Sequence[Metric]) -> Conclusion:
     return "b_better" if better else "a_better"
 
 
-def detected(metric: Metric, floor: NoiseFloor | None) -> bool:
-    """Whether a difference is significant after Holm, and larger than the noise floor where that was measured.
+def detected(metric: Metric) -> bool:
+    """Whether a difference is significant after Holm.
 
     Without a corrected p-value, because too few pairs were played, nothing is detected.
     """
-    significant = metric.p_holm is not None and metric.p_holm <= LEVEL
-    return significant and not (floor is not None and floor.within)
+    return metric.p_holm is not None and metric.p_holm <= LEVEL
 
 
 def settled(metric: Metric, bounds: Sequence[Bound]) -> bool:
@@ -83,8 +71,8 @@ def b_is_better(metric: Metric) -> bool:
     return ((metric.mean_difference or 0) > 0) == (metric.higher_is_better is not False)
 
 
-def _notes(title: str, metric: Metric, floor: NoiseFloor | None, same_agent: bool, sure: bool) -> Iterator[str]:
-    """What limits the test of one metric, by its title: too few values, ties, missing pairs, the noise floor."""
+def _notes(title: str, metric: Metric, sure: bool) -> Iterator[str]:
+    """What limits the test of one metric, by its title: too few values, ties, missing pairs."""
     if metric.mean_difference is None:
         yield f"{title}: undefined on every pair"
     # Defined on too few pairs although the comparison has enough: said, not tested.
@@ -96,17 +84,6 @@ def _notes(title: str, metric: Metric, floor: NoiseFloor | None, same_agent: boo
         yield f"{title}: {ties}"
     if not sure:
         yield f"{title}: the missing pairs could reverse the difference"
-    if floor is None or floor.half_width is None or floor.within is None:
-        return
-    shown = f"noise floor ±{number_text(floor.half_width)} ({_pairs(floor.n)})"
-    # A/A runs are the floor: "larger than the floor" would compare them with themselves.
-    if same_agent:
-        yield f"{title}: {shown}"
-    elif floor.within:
-        yield f"{title}: within the A/A {shown}"
-    else:
-        more = "" if detected(metric, floor) else f", but not significant with {_pairs(metric.n)}"
-        yield f"{title}: larger than the A/A {shown}{more}"
 
 
 def _ties(metric: Metric) -> str:

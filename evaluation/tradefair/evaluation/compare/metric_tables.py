@@ -23,10 +23,8 @@ def means_table(found: Comparison) -> Table:
 
 
 def spread_table(found: Comparison) -> Table:
-    """Extremes over runs, and what so many pairs can show: with the tests in one table it would be too wide."""
-    tested = _tested(found)
+    """Extremes over runs: with the tests in one table it would be too wide."""
     columns = ["", "minimum A", "minimum B", "10th percentile A", "10th percentile B", "maximum A", "maximum B"]
-    columns += ["pairs show", "needed pairs"] if tested else []
     return Table("over runs", columns, [_spread(found, metric) for metric in found.metrics])
 
 
@@ -104,7 +102,6 @@ def _means(found: Comparison, metric: Metric) -> list[str]:
 def _spread(found: Comparison, metric: Metric) -> list[str]:
     ends = (metric.minimum_a, metric.minimum_b, metric.tenth_percentile_a, metric.tenth_percentile_b)
     numbers = [*ends, metric.maximum_a, metric.maximum_b]
-    numbers += [metric.minimum_detectable, metric.pairs_needed] if _tested(found) else []
     return [_named(found, metric), *map(number_text, numbers)]
 
 

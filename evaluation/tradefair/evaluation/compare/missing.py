@@ -10,7 +10,6 @@ from itertools import chain, repeat
 from pathlib import Path
 
 from tradefair.contract import TraceError
-from tradefair.evaluation.compare.chosen_seeds import chosen_in
 from tradefair.evaluation.compare.comparison import MIN_PAIRS, Bound, Dropped, Gap, Missing, Pair, Shares, Skew
 from tradefair.evaluation.compare.pairing import SideName, mean_of
 from tradefair.evaluation.compare.runs import Loaded, Seats, Side, run_of
@@ -122,9 +121,7 @@ def _partner(
 
 
 def _registered(side: Side) -> Iterator[int]:
-    """Seeds that the plan of a sweep or series means below this side's folder."""
-    for chosen in chosen_in(side.path):
-        yield from chosen.seeds
+    """Seeds that the plan of a sweep means below this side's folder."""
     for folder in (side.path, *side.path.parents[:3]):
         table = folder / SWEEP
         if table.is_file():

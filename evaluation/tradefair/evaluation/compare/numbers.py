@@ -1,4 +1,4 @@
-"""From pairs to the table: metrics with their tests, early ends, pass^k, the noise floor, what each side spent.
+"""From pairs to the table: metrics with their tests, early ends, pass^k, what each side spent.
 
 Only primary metrics are tested, and Holm's correction counts only them: testing all columns would find differences by
 chance.
@@ -16,7 +16,6 @@ from tradefair.evaluation.compare.comparison import (
     Arm,
     EarlyEnds,
     Metric,
-    NoiseFloor,
     Pair,
     PassHatK,
     Run,
@@ -31,8 +30,6 @@ from tradefair.evaluation.statistics import (
     kaplan_meier,
     mcnemar_p,
     mean_sd,
-    minimum_detectable,
-    pairs_needed,
     pass_hat_k,
     percentile,
     sign_flip,
@@ -136,20 +133,7 @@ def _metric(pairs: Sequence[Pair], name: str, declared: PrimaryMetric | None) ->
         tenth_percentile_b=_rounded(percentile(b, 0.1)),
         maximum_a=max(a, default=None),
         maximum_b=max(b, default=None),
-        minimum_detectable=_least(deviation, len(differences)) if enough else None,
-        pairs_needed=_needed(mean_difference, deviation) if enough else None,
     )
-
-
-def _least(deviation: float | None, n: int) -> float | None:
-    """The least mean difference that n pairs would show; None where no deviation is known."""
-    return None if deviation is None else _rounded(minimum_detectable(deviation, n))
-
-
-def _needed(difference: float | None, deviation: float | None) -> int | None:
-    """Pairs that would show the difference; at least 8, because fewer are not tested."""
-    needed = None if difference is None or deviation is None else pairs_needed(difference, deviation)
-    return None if needed is None else max(MIN_PAIRS, needed)
 
 
 def early_ends(pairs: Sequence[Pair]) -> EarlyEnds | None:
@@ -209,32 +193,6 @@ def _passed(tasks: Sequence[Sequence[Run]], success: Success, k: int) -> float |
         chance = pass_hat_k(sum(met), len(met), k)
         chances += [] if chance is None else [chance]
     return _mean(chances)
-
-
-def noise_floor(pairs: Sequence[Pair], metrics: Sequence[Metric]) -> list[NoiseFloor]:
-    """How far runs of one agent differ (`pairs` of A/A), for each primary metric of the comparison."""
-    rows: list[NoiseFloor] = []
-    for metric in metrics:
-        if not metric.primary:
-            continue
-        known = [value for pair in pairs if (value := pair.differences.get(metric.name)) is not None]
-        mean, _ = mean_sd(known)
-        # The interval of the mean, not the spread of a pair: a comparison's mean difference is what is held against it.
-        ends = interval(known)
-        half = None if ends is None else _rounded((ends[1] - ends[0]) / 2)
-        shown = metric.mean_difference
-        rows.append(
-            NoiseFloor(
-                name=metric.name,
-                n=len(known),
-                mean_difference=_rounded(mean),
-                # In addition, because a reader asks how far a single pair may differ by chance.
-                mean_absolute=_mean([abs(value) for value in known]),
-                half_width=half,
-                within=None if half is None or shown is None else abs(shown) <= half,
-            )
-        )
-    return rows
 
 
 def arm_of(name: str, pairs: Sequence[tuple[Sequence[Run], Sequence[SeatId]]]) -> Arm:

@@ -107,7 +107,7 @@ def _show_figures(console: Console, table: Table, titles: int = 1) -> None:
 
 
 def _show_more(console: Console, comparison: Comparison) -> None:
-    """What only some comparisons have: early ends, pass^k, regret, the noise floor."""
+    """What only some comparisons have: early ends, pass^k, regret."""
     ends = comparison.early_ends
     if ends is not None and (ends.a or ends.b):
         p = "" if ends.p is None else f"; exact McNemar p = {p_text(ends.p)}"
@@ -126,13 +126,6 @@ def _show_more(console: Console, comparison: Comparison) -> None:
         _say(
             console,
             f"\nregret of {row.metric}, (best − agent)/(best − passive): {shown} on {_count(row.n, 'seed')}{left}",
-        )
-    for row in comparison.noise_floor:
-        floor = f"±{number_text(row.half_width)} around a mean of {number_text(row.mean_difference)}"
-        one = f"one pair differs by {number_text(row.mean_absolute)}"
-        _say(
-            console,
-            f"\nnoise floor of {row.name}, the same agent against itself on {_count(row.n, 'seed')}: {floor}; {one}",
         )
 
 

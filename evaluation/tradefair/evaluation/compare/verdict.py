@@ -5,24 +5,19 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from tradefair.contract.money import nearest
 from tradefair.evaluation.compare.comparison import MIN_PAIRS, Comparison, Gap, Metric
-from tradefair.evaluation.compare.judgement import SAME_AGENT, b_is_better, detected, p_text, settled
+from tradefair.evaluation.compare.judgement import b_is_better, detected, p_text, settled
 from tradefair.evaluation.compare.metric_tables import metric_title
-from tradefair.evaluation.statistics import mean_sd, pairs_needed
 from tradefair.evaluation.verdict.amounts import MAX_NAME, amount, count, cut, name, number
 from tradefair.evaluation.verdict.verdict import NextStep, Score, SeatVerdict, Verdict
 from tradefair.evaluation.verdict.words import MAX_CHARACTERS, MAX_SENTENCES
 
 _MIN_LABEL = 12
 _MAX_SEEDS = 6
-# More pairs than this nobody plays because a command said so.
-_MAX_PAIRS = 2_000
 
 
-def verdict_of_comparison(found: Comparison, *, versions: Mapping[str, str], said: str, play: str = "") -> Verdict:
-    """The verdict on a comparison. `said` is how the market says a score, such as `earned {value}`; `play` the command
-    that plays more of B, without seeds, empty where it is not known.
+def verdict_of_comparison(found: Comparison, *, versions: Mapping[str, str], said: str) -> Verdict:
+    """The verdict on a comparison. `said` is how the market says a score, such as `earned {value}`.
 
     What is missing stands in the first three sentences always, with the worst case for the side that lacks it.
     """
@@ -38,16 +33,15 @@ def verdict_of_comparison(found: Comparison, *, versions: Mapping[str, str], sai
         seeds=tuple(dict.fromkeys(pair.seed for pair in found.pairs)),
         seats=tuple(_seat(found, shown, side) for side in ("a", "b")) if shown else (),
         informative=found.shares.n if found.shares else None,
-        next=tuple(_next(found, shown, play)),
+        next=tuple(_next(found)),
         versions=versions,
     ).saying(sentences)
 
 
 def _shown(found: Comparison) -> Metric | None:
     """The metric that the first sentence is about: the first that differs, else the first that is known."""
-    floors = {row.name: row for row in found.noise_floor}
     known = [metric for metric in found.metrics if metric.primary and metric.mean_difference is not None]
-    sure = [row for row in known if detected(row, floors.get(row.name)) and settled(row, found.bounds)]
+    sure = [row for row in known if detected(row) and settled(row, found.bounds)]
     return next(iter([*sure, *known]), None)
 
 
@@ -107,9 +101,6 @@ def _first(found: Comparison, shown: Metric | None, said: str, a: str, b: str) -
     luck = "on the same luck" if not _other_draws(found) else "on the same seeds"
     tail = f"{luck}{_interval(shown)}{f', {_p(shown)}' if shown.p_holm is not None else ''}"
     tail += f" over {count(shown.n, 'pair')} {where}"
-    if SAME_AGENT in found.notes:
-        # The pairs are A/A: what differs is noise, and the reader must know it before the figure.
-        return f"{SAME_AGENT}: {difference} {tail}."
     if found.conclusion in ("a_better", "b_better"):
         return f"{difference} {tail}."
     return f"No difference can be told: {difference} {tail}{_but(found, shown)}."
@@ -141,12 +132,8 @@ def _both(found: Comparison) -> str:
 
 def _but(found: Comparison, metric: Metric) -> str:
     """Why a small p is no difference."""
-    floor = next((row for row in found.noise_floor if row.name == metric.name), None)
-    if detected(metric, None) and not settled(metric, found.bounds):
-        return ", but the missing seeds could reverse it"
-    if detected(metric, None) and floor is not None and floor.within:
-        return f", but the agent differs from itself by ±{number(floor.half_width or 0)}"
-    return ""
+    reversible = detected(metric) and not settled(metric, found.bounds)
+    return ", but the missing seeds could reverse it" if reversible else ""
 
 
 def _informative(found: Comparison) -> Iterator[str]:
@@ -196,10 +183,7 @@ def _doubt(found: Comparison, shown: Metric | None) -> Iterator[str]:
             else "Few pairs carry the difference"
         )
         yield f"{first}; allowing for that, the 95 % interval of B − A is {low} to {high}."
-    if found.conclusion == "no_difference" and shown.minimum_detectable:
-        least = amount(shown.minimum_detectable, shown.unit or "")
-        yield f"{count(shown.n, 'pair')} would show a difference of {least} or more with power 0.8."
-    elif not found.gaps:
+    if not found.gaps:
         few = "no seed is missing" if skew is not None else "no seed is missing, and no single pair decides"
         yield f"{count(len(found.pairs), 'pair')}: {few}."
 
@@ -207,7 +191,7 @@ def _doubt(found: Comparison, shown: Metric | None) -> Iterator[str]:
 # --- next steps -----------------------------------------------------------------------------------------------------
 
 
-def _next(found: Comparison, shown: Metric | None, play: str) -> Iterator[NextStep]:
+def _next(found: Comparison) -> Iterator[NextStep]:
     pair = shlex.join([found.a.name, found.b.name])
     for gap in found.gaps:
         begun = next((row.path for row in found.dropped if row.side == gap.side and row.unfinished), None)
@@ -216,35 +200,7 @@ def _next(found: Comparison, shown: Metric | None, play: str) -> Iterator[NextSt
         else:
             folder = shlex.quote(found.a.name if gap.side == "a" else found.b.name)
             yield NextStep(command=f"tradefair list {folder}", why=f"what is there of {gap.side.upper()}")
-    needed = _needed(found, shown)
-    if play and shown is not None and needed is not None:
-        option = "--seeds-at-stake" if found.shares and found.shares.nothing and len(found.seats) == 1 else "--seeds"
-        seat = f" --seat {shlex.quote(found.seats[0])}" if len(found.seats) == 1 else ""
-        first = max(pair.seed for pair in found.pairs) + 1
-        yield NextStep(
-            command=f"{play}{seat} --seed {first} {option} {needed}",
-            why=f"would show the difference seen with power 0.8{_cost(found, needed)}; A likewise",
-        )
     yield NextStep(command=f"tradefair compare {pair} -o pair.html", why="every pair as a figure")
-
-
-def _needed(found: Comparison, shown: Metric | None) -> int | None:
-    """More pairs with something to win that would show the difference seen; None where it is shown, or out of reach."""
-    if shown is None or found.conclusion not in ("no_difference", "exploratory"):
-        return None
-    stakes = found.shares is not None and found.shares.nothing > 0
-    told = [pair for pair in found.pairs if not stakes or all((run.at_stake or 0) > 0 for run in (*pair.a, *pair.b))]
-    mean, deviation = mean_sd([value for pair in told if (value := pair.differences.get(shown.name)) is not None])
-    if mean is None or deviation is None or not deviation:
-        return None
-    needed = pairs_needed(mean, deviation)
-    more = None if needed is None else max(MIN_PAIRS, needed) - len(told)
-    return more if more is not None and 0 < more <= _MAX_PAIRS else None
-
-
-def _cost(found: Comparison, pairs: int) -> str:
-    spent = [arm.cost_usd for arm in (found.a, found.b) if arm.cost_usd]
-    return f", about ${nearest(pairs * sum(spent), 2):,.2f}" if spent else ""
 
 
 # --- words ----------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Paired differences: interval, sign-flip test, Holm, what a number of pairs can show.
+"""Paired differences: interval, sign-flip test, Holm, what a number of games can show.
 
 The unit of analysis is the episode: one difference per pair. Results are rounded to nine decimals, so that the order of
 a sum on another machine does not show. numpy is imported where it draws: most of what reads traces asks for no draw.
@@ -25,13 +25,15 @@ FLIPS_EXACT_TO = 16
 # So many draws give no p below 1/10,001, far below any level that is asked for.
 _DRAWS = 10_000
 _SIGNS_A_DRAW = 48  # of the 52 random bits of a keyed uniform
-# More pairs than anyone plays; the bound also ends the search for a difference close to 0.
-_MOST_PAIRS = 1_000_000
 # Ways to choose a group that are all counted; values that are drawn for a test, and held at a time.
 _WAYS, _MOST_DRAWN, _CHUNK = 20_000, 20_000_000, 1_000_000
 _DECIMALS = 9
 # Sums of equal terms in another order differ in the last bits; they are ties.
 _TIE = 1e-9
+
+
+GAMES_TO_TELL = 11.0
+"""Games that show a margin of one standard deviation of a difference."""
 
 
 class SignFlip(NamedTuple):
@@ -171,37 +173,12 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def minimum_detectable(deviation: float, n: int, *, alpha: float = 0.05, power: float = 0.8) -> float | None:
-    """The mean difference that n pairs would show: (t_{1−α/2} + t_{power})·sd/√n with n − 1 degrees of freedom.
+def games_needed(deviation: float, margin: float) -> int:
+    """How many games tell equal agents from a loss of `margin` in nine of ten gates, by the deviation of a difference.
 
-    The usual approximation of the noncentral t; null under two pairs.
+    11 · (sd / margin)²: measured by `make gate-power`. So many games show a margin of sd · √(11 / n).
     """
-    if n < 2:
-        return None
-    # The first term is the rejection bound, the second the distance at which power of all samples pass it.
-    return (_t_quantile(1 - alpha / 2, n - 1) + _t_quantile(power, n - 1)) * deviation / math.sqrt(n)
-
-
-def pairs_needed(difference: float, deviation: float, *, alpha: float = 0.05, power: float = 0.8) -> int | None:
-    """Number of pairs that would show `difference` with this power; None for 0 and where over a million are needed."""
-
-    def shows(n: int) -> bool:
-        least = minimum_detectable(deviation, n, alpha=alpha, power=power)
-        return least is not None and least <= abs(difference)
-
-    if difference == 0:
-        return None
-    # Doubling, then halving: what n pairs show falls with n, so the first n that shows it is found in few steps.
-    enough = 2
-    while not shows(enough):
-        enough *= 2
-        if enough > _MOST_PAIRS:
-            return None
-    short = enough // 2
-    while enough - short > 1:
-        middle = (enough + short) // 2
-        short, enough = (short, middle) if shows(middle) else (middle, enough)
-    return enough
+    return math.ceil(GAMES_TO_TELL * (deviation / margin) ** 2)
 
 
 @lru_cache(maxsize=2)

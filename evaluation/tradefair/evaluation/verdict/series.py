@@ -254,23 +254,18 @@ def _steps(
 ) -> tuple[NextStep, ...]:
     """What to do about seeds that say nothing; then the steps of the episode with the dearest mistake, or the first."""
     steps: list[NextStep] = []
-    if informative is not None and informative < len(seeds):
-        steps = [
-            NextStep(command=f"tradefair play {rows[0].episode.market} {way}", why=_TELLING) for way in _ways(rows)
-        ]
+    if informative is not None and informative < len(seeds) and (way := _way(rows)):
+        steps = [NextStep(command=f"tradefair play {rows[0].episode.market} {way}", why=_TELLING)]
     found = _dearest(rows)
     cited = [found[0].episode] if found else list(verdicts)
     return (*steps, *cited[0].next) if cited else ()
 
 
-def _ways(rows: Sequence[_Row]) -> list[str]:
-    """Options of `play` with which every seed has something to win; the first of each says how."""
+def _way(rows: Sequence[_Row]) -> str:
+    """Options of `play` with which every seed has something to win; empty where the market names no such scenario."""
     first, seeds = rows[0], len({seed for row in rows for seed in row.episode.seeds})
     words = phrases_for(evaluator_of(first.episode.market).phrases, first.seat.role)
-    ways = [f"--scenario {words['informative']} --seeds {seeds}"] if "informative" in words else []
-    if len({row.seat.seat for row in rows}) == 1:
-        ways.append(f"--seeds-at-stake {seeds} --scenario {first.episode.scenario} --seat {first.seat.seat}")
-    return ways
+    return f"--scenario {words['informative']} --seeds {seeds}" if "informative" in words else ""
 
 
 def _sentences(verdict: Verdict, episodes: int) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -13,16 +13,10 @@ from tradefair.cli.terminal import say, tell
 from tradefair.contract.bounds import MAX_SEALED
 from tradefair.contract.errors import ScenarioError
 from tradefair.files.folders import new_private
-from tradefair.files.user_files import read_regular
-
-if TYPE_CHECKING:
-    from tradefair.contract.sealed_seeds import SealedSeeds
 
 seeds = typer.Typer(
     no_args_is_help=True, help="Seeds that nobody knows before the games, and a commitment to them.", **PLAIN
 )
-
-_MAX_FILE = 4_096
 
 
 @seeds.command()
@@ -68,7 +62,9 @@ def show(
 
     Exit code 1, with both digests, when the file is not the one that was committed to.
     """
-    sealed, wanted = _read(file), commitment.strip().lower()
+    from tradefair.files.sealed import read_sealed
+
+    sealed, wanted = read_sealed(file), commitment.strip().lower()
     if not wanted:
         tell("\n".join(map(str, sealed.seeds)))
     elif wanted == sealed.commitment:
@@ -76,21 +72,3 @@ def show(
     else:
         tell(f"another secret\n  committed to {commitment.strip()[:80]}\n  the file has {sealed.commitment}")
         raise typer.Exit(1)
-
-
-def _read(file: Path) -> SealedSeeds:
-    from pydantic import ValidationError
-
-    from tradefair.contract.sealed_seeds import SealedSeeds
-
-    # Published files come from strangers: a size first, then the shape.
-    try:
-        return SealedSeeds.model_validate_json(read_regular(file, _MAX_FILE))
-    except OSError as error:
-        raise ScenarioError(
-            f"{file}: {error.strerror}; a file of sealed seeds has one secret, label and count"
-        ) from None
-    except ValidationError as fault:
-        first = fault.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise ScenarioError(f"{file} holds no sealed seeds: {where}{': ' * bool(where)}{first['msg']}") from None

@@ -46,7 +46,8 @@ class ForkSpec:
     `at` is the event before which the past ends; with `withhold` it may be left out: then it is the first decision of
     the phase after. `seat` (default: that of event `at`) is played by `agent` from there on; without an agent all
     seats go on as before. `futures` is how many continuations are played: their policies draw under the original's
-    policy key, that key plus one, and so on; the market's luck is the same in all. `isolate` plays the arm `kept` too.
+    policy key, that key plus one, and so on; the market's luck is the same in all. `isolate` plays the arm `kept` too,
+    `alone` the arm `fork` and no other. `made` is the agent where it is made already: code of a caller's own.
     """
 
     path: Path
@@ -57,6 +58,8 @@ class ForkSpec:
     withhold: int | None = None
     futures: int = 1
     isolate: bool = True
+    alone: bool = False
+    made: ReadyAgent | None = None
 
 
 @dataclass(frozen=True)
@@ -135,8 +138,8 @@ class _Forking:
             # The same key in all arms of a future: they differ in the decision, not in the policies' draws.
             # One arm after another: the progress of all of them is shown on one line.
             fork = await self._continue("fork", number, self.cut.first, self.seat, opened, rebuilt)
-            kept = await self._kept(number, opened)
-            control = await self._control(number, remarks, opened)
+            kept = None if spec.alone else await self._kept(number, opened)
+            control = None if spec.alone else await self._control(number, remarks, opened)
             futures.append(Future(self.seating.policy_key + number, control, kept, fork))
         return Forked(
             original=spec.path,
@@ -197,7 +200,7 @@ class _Forking:
         if agent is None or seat is None:
             return None
         core = self.original.core
-        made = ready(core.market_type, agent, {seat: core.market.seats[seat].role})
+        made = self.spec.made or ready(core.market_type, agent, {seat: core.market.seats[seat].role})
         # `resume_episode` seats one agent in all outside seats, so a second kind cannot be kept apart.
         others = [name for name in self.seating.agents if name != seat]
         if others and agent.framework != NATIVE:

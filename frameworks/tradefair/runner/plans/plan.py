@@ -44,11 +44,13 @@ _Seed = Annotated[int, Field(ge=0, le=MAX_SEED)]
 _Count = Annotated[int, Field(ge=1)]
 
 
-class _Strict(BaseModel):
+class Strict(BaseModel):
+    """A table of a file: no other keys, no values that are nearly right."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class PlanEntry(_Strict):
+class PlanEntry(Strict):
     """`[plan]`. `seeds` is a number of seeds from `first_seed` on, or the list of them.
 
     With `replicas` each episode is played so often with other draws of its agents alone, under the agent keys 1 to N.
@@ -77,17 +79,10 @@ class PlanEntry(_Strict):
         return range(1, self.replicas + 1) if self.replicas > 1 else range(1)
 
 
-class AgentEntry(_Strict):
-    """`[[agent]]`: what plays, and how it is called in tables (default: `policy:zip`, `react/openai:x`).
+class AgentOptions(Strict):
+    """How an agent of ours plays, whatever it is called."""
 
-    With `models` it is an agent per model, `label` in front of each: `terse/openai:x`.
-    """
-
-    # Labels are printed on terminals: control characters could move the cursor.
-    label: str = Field(default="", max_length=80, pattern=r"^[^\x00-\x1f\x7f]*$")
-    framework: str = Field(default="", max_length=2_000)
     model: str | None = Field(default=None, max_length=300)
-    models: Annotated[list[str], Field(min_length=1, max_length=100)] | None = None
     base_url: str | None = Field(default=None, max_length=500)
     api: str | None = Field(default=None, max_length=20)
     window: str | None = Field(default=None, max_length=80)
@@ -96,6 +91,33 @@ class AgentEntry(_Strict):
     model_timeout_s: float | None = Field(default=None, ge=0.1, le=86_400)
     max_calls_per_round: int = Field(default=60, ge=1, le=10_000)
     max_tokens_per_round: int | None = Field(default=None, ge=1)
+
+    def playing(self, framework: str, model: str | None) -> AgentSpec:
+        """What the runner seats; without a framework a policy plays natively and a model through `react`."""
+        scripted = model is not None and model.startswith(_POLICY)
+        return AgentSpec(
+            framework=framework or (NATIVE if scripted else _DEFAULT_FRAMEWORK),
+            model=model,
+            base_url=self.base_url,
+            limits=Limits(self.max_calls_per_round, self.max_tokens_per_round),
+            window=self.window,
+            offer=self.offer,
+            max_reply=self.max_reply,
+            timeout_s=self.model_timeout_s,
+            api=self.api,
+        )
+
+
+class AgentEntry(AgentOptions):
+    """`[[agent]]`: what plays, and how it is called in tables (default: `policy:zip`, `react/openai:x`).
+
+    With `models` it is an agent per model, `label` in front of each: `terse/openai:x`.
+    """
+
+    # Labels are printed on terminals: control characters could move the cursor.
+    label: str = Field(default="", max_length=80, pattern=r"^[^\x00-\x1f\x7f]*$")
+    framework: str = Field(default="", max_length=2_000)
+    models: Annotated[list[str], Field(min_length=1, max_length=100)] | None = None
 
     @property
     def singles(self) -> list[AgentEntry]:
@@ -114,19 +136,8 @@ class AgentEntry(_Strict):
 
     @property
     def spec(self) -> AgentSpec:
-        """What the runner seats; without a framework a policy plays natively and a model through `react`."""
-        scripted = self.model is not None and self.model.startswith(_POLICY)
-        return AgentSpec(
-            framework=self.framework or (NATIVE if scripted else _DEFAULT_FRAMEWORK),
-            model=self.model,
-            base_url=self.base_url,
-            limits=Limits(self.max_calls_per_round, self.max_tokens_per_round),
-            window=self.window,
-            offer=self.offer,
-            max_reply=self.max_reply,
-            timeout_s=self.model_timeout_s,
-            api=self.api,
-        )
+        """What the runner seats."""
+        return self.playing(self.framework, self.model)
 
     @property
     def called(self) -> str:
@@ -134,7 +145,7 @@ class AgentEntry(_Strict):
         return self.label or self.spec.label
 
 
-class Seating(_Strict):
+class Seating(Strict):
     """`[seating]`: who sits where.
 
     `fixed`: each agent by itself in the scenario's agent seats (or in `seats`), the others as the scenario says. Where
@@ -154,7 +165,7 @@ class Seating(_Strict):
     shift: int = Field(default=1, ge=0, le=1_000, description="dealt only: seats by which the deal moves on per seed")
 
 
-class Budget(_Strict):
+class Budget(Strict):
     """`[budget]`: `episodes` and `wall_time_s` of one command; `tokens` and `cost_usd` of all that its folder holds."""
 
     episodes: _Count | None = None
@@ -164,14 +175,14 @@ class Budget(_Strict):
     cost_usd: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
 
-class ProviderLimits(_Strict):
+class ProviderLimits(Strict):
     """`[provider."HOST"]`: seats that may think there at a time, and tokens of all that the folder holds."""
 
     concurrency: _Count | None = None
     tokens: _Count | None = None
 
 
-class Plan(_Strict):
+class Plan(Strict):
     """A whole plan file. What a scenario makes of it is checked when its episodes are worked out."""
 
     plan: PlanEntry

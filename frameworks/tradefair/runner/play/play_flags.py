@@ -48,10 +48,6 @@ class Often:
     seeds: Annotated[
         int | None, typer.Option(min=1, max=10_000, help="Play this many episodes, on seeds from --seed on.")
     ] = None
-    seeds_at_stake: Annotated[
-        int | None,
-        typer.Option(min=1, max=10_000, help="With --seat: this many seeds on which the seat has something to win."),
-    ] = None
     trials: Annotated[
         int | None, typer.Option(min=1, max=1_000, help="Play it so often; reflection carries over what it wrote.")
     ] = None

@@ -162,14 +162,14 @@ class _Stage(NamedTuple):
 
 async def _episodes(spec: PlaySpec, stage: _Stage, often: Often, seated: Seated | None, ledger: Extent | None) -> Shown:
     """One episode, by default with references; or several, by default without."""
-    asked = [count for count in (often.seeds, often.seeds_at_stake, often.trials) if count is not None]
+    asked = [count for count in (often.seeds, often.trials) if count is not None]
     if not asked:
         # None means the default, which is yes for one episode and no for several.
         return await stage.play(spec, often.references is not False)
     (count, *others) = asked
     stage = stage._replace(ledger=Extent.of(ledger, count), episodes=count)
     if others:
-        raise ScenarioError("trials repeat one seed, --seeds and --seeds-at-stake take several: leave one out")
+        raise ScenarioError("trials repeat one seed, --seeds takes several: leave one out")
 
     async def one(single: PlaySpec, number: int) -> Summary:
         return await stage.play(single, often.references is True, f"seed {single.seed}, {number + 1} of {count}")
@@ -177,16 +177,7 @@ async def _episodes(spec: PlaySpec, stage: _Stage, often: Often, seated: Seated 
     if often.trials:
         return await play_trials(spec, count, one)
     stage = stage._replace(series=True)
-    counted, seeds = "--seeds", range(spec.seed, spec.seed + count)
-    if often.seeds_at_stake:
-        from tradefair.evaluation.compare.chosen_seeds import write_chosen
-        from tradefair.runner.play.at_stake import seeds_at_stake
-
-        chosen = await seeds_at_stake(spec, count)
-        # Before the first episode: a series that is stopped says what it meant to play.
-        write_chosen(spec.folder, chosen)
-        counted, seeds = "--seeds-at-stake", chosen.seeds
-    return await play_series(spec, seeds, one, seated, counted=counted)
+    return await play_series(spec, range(spec.seed, spec.seed + count), one, seated)
 
 
 def _stage(agent: AgentSpec, manner: Manner) -> _Stage:

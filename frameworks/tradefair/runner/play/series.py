@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from tradefair.cli.terminal import say, tell
 from tradefair.contract import HarnessFailure, ScenarioError
@@ -19,6 +19,7 @@ from tradefair.host.seats.plans import SeatPlan
 from tradefair.runner.play.episode_runner import PlaySpec
 from tradefair.runner.play.summary import Summary
 
+T = TypeVar("T")
 PlayOne = Callable[[PlaySpec, int], Awaitable[Summary]]
 """Plays and scores one episode; the number is its index in the series, from 0."""
 Seated = Callable[[int], SeatPlan]
@@ -66,31 +67,52 @@ def _comparison(folder: Path) -> NextStep:
     )
 
 
-async def play_series(
-    spec: PlaySpec, seeds: Sequence[int], play: PlayOne, seated: Seated | None = None, *, counted: str = "--seeds"
-) -> Series:
+async def play_series(spec: PlaySpec, seeds: Sequence[int], play: PlayOne, seated: Seated | None = None) -> Series:
     """Play an episode on each seed. A provider's failure ends the series: HarnessFailure.
 
-    `seated` gives the seats of a seed, where they differ from one to the next; `counted` is the option that says how
-    many. An interrupt says how the rest is played. ScenarioError where a seed is too large, before anything is played.
+    `seated` gives the seats of a seed, where they differ from one to the next. An interrupt says how the rest is
+    played. ScenarioError where a seed is too large, before anything is played.
     """
     # Before the first episode: the last seed would otherwise be refused after all others were played.
     if max(seeds) > MAX_SEED:
         raise ScenarioError(f"{len(seeds)} seeds from {seeds[0]} on go beyond 2^63 - 1")
-    summaries: list[Summary] = []
-    for number, seed in enumerate(seeds):
+
+    async def one(number: int) -> Summary:
+        seed = seeds[number]
         plan = seated(seed) if seated else spec.plan
         try:
             # Ctrl-C while the last episode was scored is met here, before the next one has a trace.
             await asyncio.sleep(0)
-            summaries.append(await play(replace(spec, seed=seed, plan=plan), number))
+            return await play(replace(spec, seed=seed, plan=plan), number)
         except HarnessFailure as failure:
             # Said in the error, because a later command has to begin with these seeds.
             left = f"; seeds {seeds[number + 1]} to {seeds[-1]} were not played" if seeds[number + 1 :] else ""
             raise HarnessFailure(f"seed {seed}: {failure}{left}") from failure
         except asyncio.CancelledError:
-            rest = f"--seed {seed} {counted} {len(seeds) - number} --out {shlex.quote(str(spec.folder))}"
+            rest = f"--seed {seed} --seeds {len(seeds) - number} --out {shlex.quote(str(spec.folder))}"
             done = f"stopped: {number} of {len(seeds)} episodes are finished"
             say(f"{done}; the rest: the same command with {rest}")
             raise
-    return Series(spec, seeds, summaries)
+
+    return Series(spec, seeds, await in_turn(one, len(seeds)))
+
+
+async def in_turn(
+    play: Callable[[int], Awaitable[T]],
+    count: int,
+    *,
+    at_a_time: int = 1,
+    enough: Callable[[Sequence[T]], bool] | None = None,
+) -> list[T]:
+    """What `play` gives for the numbers from 0 to `count` − 1, in their order, `at_a_time` of them at once.
+
+    After each block `enough`, which is given all so far, may say that no more are needed.
+    """
+    done: list[T] = []
+    while len(done) < count:
+        block = range(len(done), min(len(done) + at_a_time, count))
+        # One alone is no task of its own: Ctrl-C meets it where it is.
+        done += await asyncio.gather(*map(play, block)) if len(block) > 1 else [await play(block[0])]
+        if enough is not None and enough(done):
+            break
+    return done
