@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.kinds import of_kind
 from tests.play_specs import preset_spec
+from tests.programs import program
 from tests.waiting import LONG, LONGER, eventually, in_time
 
 from tradefair.contract import HarnessFailure, ScenarioError, TraceError
@@ -19,25 +20,6 @@ from tradefair.frameworks.command import shown_command
 from tradefair.runner.play.agent_spec import AgentSpec
 from tradefair.runner.play.episode_runner import Played, play_episode, recorded_agent
 from tradefair.tracestore import open_trace
-
-CLIENT = Path(__file__).parents[2] / "environments" / "client" / "src"
-# What every program begins with: a client of the standard library alone, which starts at once.
-BEGIN = f"""
-import os, subprocess, sys, time
-sys.path.insert(0, {str(CLIENT)!r})
-from tradefair_client import Seat, call
-seat = Seat(os.environ["TRADEFAIR_URL"], os.environ["TRADEFAIR_TOKEN"], "", os.environ["TRADEFAIR_SEAT"])
-def play(turns=9):
-    while turns and not (view := call(seat, "await_turn"))["over"]:
-        if not view["still_open"]:
-            call(seat, "claim", slices=5)
-            turns -= 1
-"""
-
-
-def program(folder: Path, body: str, name: str = "agent.py") -> str:
-    (folder / name).write_text(BEGIN + body, encoding="utf-8")
-    return f"{sys.executable} {folder / name}"
 
 
 @of_kind("network")
