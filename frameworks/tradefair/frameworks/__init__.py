@@ -22,10 +22,14 @@ FRAMEWORKS: Mapping[str, str] = {
     "pydantic_ai": "tradefair.frameworks.pydantic_ai:PydanticAIAgent",
     "langchain_agent": "tradefair.frameworks.langchain_agent:LangChainAgent",
     "policy": "tradefair.frameworks.policy:PolicyAgent",
+    "command": "tradefair.frameworks.command:CommandAgent",
     "external": "tradefair.frameworks.external:ExternalAgent",
     "person": "tradefair.frameworks.external:ExternalAgent",
 }
-"""Name -> "module:attribute" of a callable that makes a `SeatAgent`. `react` is langgraph with its react graph."""
+"""Name -> "module:attribute" of a callable that makes a `SeatAgent`. `react` is langgraph with its react graph.
+
+`command` is followed by a program, as in `command:python my_agent.py`.
+"""
 
 GROUP = "tradefair.frameworks"
 """The entry-point group in which frameworks of others announce themselves in the same way.

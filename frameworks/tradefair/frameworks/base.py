@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
     from tradefair.frameworks.models.endpoint import ModelEndpoint
 
+COMMAND = "command:"
+"""Begins the framework's name of an agent that is a program: `command:python my_agent.py`."""
+BROKE_OFF = "broke_off"
+"""The kind of note of an agent that left a game before its end, and why its turns are given up then."""
 Stop = Literal["episode_over", "gave_up"]
 """Why an agent stopped: the market ended, or it gave a round up and had no way to lapse."""
 
@@ -36,7 +40,9 @@ class TurnGate(Protocol):
 
 @dataclass(frozen=True)
 class SeatConnection:
-    """An open MCP client in a seat, plus URL and token for frameworks that open their own.
+    """An open MCP client in a seat; for a program, which opens its own, the URL and token of the seat.
+
+    With these come `ended`, which returns when the episode is over, and `calls`, how many calls came by that token.
 
     `lapse` takes the seat's default action (in-process runners have it, remote agents do not). `note` takes records of
     what the agent did outside the market, for `agent_events`. `key_prefix` must differ from that of every earlier
@@ -48,6 +54,8 @@ class SeatConnection:
     url: str | None = None
     # Not in `repr`: a log line that shows the connection must not hold the token of the seat.
     token: str | None = field(default=None, repr=False)
+    ended: Callable[[], Awaitable[object]] | None = None
+    calls: Callable[[], int] | None = None
     # None for a remote agent: only the process that holds the episode can take a default action for a seat.
     lapse: Callable[[LapseReason], Awaitable[None]] | None = None
     gate: TurnGate | None = None
@@ -61,8 +69,8 @@ class SeatConnection:
 class SeatReport:
     """Stop reason and counters. Results come from the trace, never from here.
 
-    `given_up` maps a reason (`no_call`, `call_limit`, `token_limit`, `framework_error`) to how often it ended a phase
-    or round.
+    `given_up` maps a reason (`no_call`, `call_limit`, `token_limit`, `framework_error`, `broke_off`) to how often it
+    ended a phase or round.
     """
 
     framework: str

@@ -9,7 +9,7 @@ from tradefair.agents.bridge import Bridge
 from tradefair.agents.rounds import RoundEnd, RoundPlayer
 from tradefair.contract import TurnView
 from tradefair.frameworks.base import SeatConnection, SeatReport
-from tradefair.frameworks.seat_clock import SeatClock
+from tradefair.frameworks.seat_clock import SeatClock, note_given_up
 
 
 async def play_rounds(
@@ -39,7 +39,7 @@ async def _play(player: RoundPlayer, clock: SeatClock, seat: SeatConnection, rep
         following: TurnView | None = end.view
         if end.stop is not None:
             # Noted before the lapse: the lapse opens the next turn or ends the episode, and the note is about this one.
-            await _note_given_up(seat, end.view, end.stop)
+            await note_given_up(seat, end.view, end.stop)
             following = await _give_up(clock, end.view, end.stop)
         if following is None:
             report.stop = "gave_up"
@@ -59,14 +59,6 @@ async def _give_up(clock: SeatClock, view: TurnView, stop: str) -> TurnView | No
     of it could be played.
     """
     return await (clock.lapse(view) if stop == "no_call" else clock.give_up(view))
-
-
-async def _note_given_up(seat: SeatConnection, view: TurnView, stop: str) -> None:
-    if seat.note is not None:
-        # `reason` and `lapsed` are read by the reports (docs/explanation/why/frameworks.md): phases for no_call, rounds
-        # for limits.
-        given_up = {"kind": "round_given_up", "round": view.round, "phase": view.phase, "reason": stop}
-        await seat.note({**given_up, "lapsed": "phase" if stop == "no_call" else "round"})
 
 
 def _count(report: SeatReport, end: RoundEnd) -> None:

@@ -16,6 +16,16 @@ async def open_bridge(seat: SeatConnection) -> Bridge:
     return await Bridge.open(seat.client, timeout_s=seat.call_timeout_s, key_prefix=seat.key_prefix)
 
 
+async def note_given_up(seat: SeatConnection, view: TurnView, why: str) -> None:
+    """Note that this phase (`no_call`), or for another reason the round, is given up."""
+    if seat.note is not None:
+        # `reason` and `lapsed` are read by the reports (docs/explanation/why/frameworks.md): phases for no_call, rounds
+        # for all else.
+        lapsed = "phase" if why == "no_call" else "round"
+        given_up = {"kind": "round_given_up", "round": view.round, "phase": view.phase, "reason": why}
+        await seat.note({**given_up, "lapsed": lapsed})
+
+
 class SeatClock:
     """Waits by `await_turn`, never by polling, and passes the runner's gate before each turn. Close it after play.
 

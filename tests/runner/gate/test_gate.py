@@ -11,11 +11,13 @@ from xml.etree import ElementTree as xml
 
 import orjson
 import pytest
+from tests.programs import program
 
 import tradefair.api as tf
 from tradefair.cli import run
 from tradefair.runner.gate.baseline import Baseline, read_baseline
 from tradefair.runner.gate.gate_file import BASELINE, read_gate
+from tradefair.runner.gate.gating import judged_player
 from tradefair.tracestore import open_trace
 
 SEEDS = "[1, 2, 3, 4, 5, 6, 7, 8]"
@@ -224,6 +226,45 @@ def test_an_agent_that_plays_as_its_baseline_is_not_worse(
     sys.modules.pop("agents", None)
     assert run(["gate", "run"]) == 0
     assert "NOT WORSE · 8 games of teaching/pie: as much as the baseline" in capsys.readouterr().out
+
+
+PROGRAMS = {
+    "as its baseline": ("play()", 0, "NOT WORSE · 8 games"),
+    "breaks off": ("play(1)\nsys.exit(3)", 1, "less"),
+    "its limit": ("play(1)\nsys.exit(3)\n[limits]\nbroke_off = 0", 1, "limit broke_off = 0: 1 of 1 game"),
+    "its provider fails": ("play(1)\nsys.exit(75)", 4, "exit code 75"),
+    "fails once": ("play(1)\nonce()\nplay()", 0, "NOT WORSE · 8 games"),
+    "never calls": ("sys.exit('no key')", 2, "it printed: no key. It has not called a tool"),
+}
+ONCE = """
+def once():
+    if not os.path.exists("failed"):
+        open("failed", "w").close()
+        sys.exit(75)
+"""
+
+
+@pytest.mark.network
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_is_judged_by_the_games_that_are_its_own(
+    name: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole, code, said = PROGRAMS[name]
+    body, _, limits = whole.partition("\n[limits]")
+    command = program(here, f"{ONCE}\n{body}")
+    written(here, "policy:half", f"command:{command}")
+    (here / "gate.toml").write_text((here / "gate.toml").read_text() + (f"[limits]{limits}\n" if limits else ""))
+    found = run(["gate", "run"])
+    out, err = capsys.readouterr()
+    assert (found, said in " ".join((out + err).split())) == (code, True), out + err
+    assert code != 2 or not list((here / "runs" / "gate" / "agent").rglob("*.trace"))
+
+
+def test_what_a_program_was_yesterday_says_nothing_of_it_today(here: Path) -> None:
+    place = read_gate(here / "gate.toml")
+    players = [judged_player(place, f"command:{sys.executable} agent.py") for _ in range(2)]
+    assert players[0].code != players[1].code
+    assert players[0].folder == here
 
 
 def test_a_worse_agent_is_told_where_it_left_the_way_and_machines_are_told_too(

@@ -16,6 +16,7 @@ _WHY_GIVEN_UP = {
     "call_limit": "its limit of calls was used up",
     "token_limit": "its limit of tokens was used up",
     "framework_error": "its framework failed",
+    "broke_off": "its program had ended",
 }
 _SILENT = {"text": "text only", "empty": "empty", "cut": "cut at the token limit of a reply (--limit reply)"}
 # As `provider_failure` of the frameworks puts it.

@@ -66,7 +66,7 @@ class CaseEntry(Strict):
 class GateFile(AgentOptions):
     """The whole file; the options of an agent are those of a plan."""
 
-    agent: str = Field(min_length=1, max_length=300)
+    agent: str = Field(min_length=1, max_length=2_000)
     scenarios: Annotated[list[str], Field(min_length=1, max_length=16)]
     seeds: _Seeds = 16
     margin: _Share | Annotated[float, Field(gt=0, allow_inf_nan=False)] = "5 %"

@@ -13,6 +13,7 @@ from dataclasses import replace
 from hashlib import blake2b
 from importlib import import_module, util
 from pathlib import Path
+from secrets import token_hex
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -29,7 +30,7 @@ from tradefair.evaluation.ledger import Action
 from tradefair.evaluation.prove.proving import refusal_of
 from tradefair.evaluation.reading import agent_seats
 from tradefair.files.folders import move_onto
-from tradefair.frameworks.base import SeatAgent, SeatConnection, SeatReport
+from tradefair.frameworks.base import BROKE_OFF, COMMAND, SeatAgent, SeatConnection, SeatReport
 from tradefair.frameworks.models.endpoint import ModelEndpoint
 from tradefair.frameworks.policy import PolicyAgent
 from tradefair.host.episode.episode import Episode
@@ -41,9 +42,7 @@ from tradefair.runner.play.episode_runner import PlaySpec, play_episode
 from tradefair.runner.play.setup import with_stand_in
 from tradefair.tracestore import Trace, open_trace
 
-BROKE_OFF = "broke_off"
-"""The kind of note of an agent that left a game or failed in it: the rounds that were left passed."""
-_OWN = re.compile(r"(?!policy:)(?P<module>[\w.\-/\\:]+?):(?P<name>[A-Za-z_]\w*)")
+_OWN = re.compile(r"(?!policy:|command:)(?P<module>[\w.\-/\\:]+?):(?P<name>[A-Za-z_]\w*)")
 _TRIES = 2
 
 
@@ -91,13 +90,17 @@ class Game(NamedTuple):
 
 
 class Player(NamedTuple):
-    """Who plays, as text names it, or code of the caller's own; `code` is a digest of its files."""
+    """Who plays, as text names it, or code of the caller's own; `code` is a digest of its files.
+
+    A program is started in `folder`, for a game of `timeout_s` seconds.
+    """
 
     label: str
     spec: AgentSpec | None
     own: object = None
     code: str = ""
     timeout_s: float = 600.0
+    folder: Path | None = None
 
     @property
     def draws(self) -> bool:
@@ -112,8 +115,9 @@ class Player(NamedTuple):
             made: ReadyAgent = load_named("api.playing:own_agent")(self.own, stage, Limits())
         else:
             spec = with_stand_in(kind, variant.scenario, self.spec, set(roles.values()))
-            made = ready(kind, spec, roles, scenario=variant.scenario)
-        if self.draws:
+            made = ready(kind, spec, roles, scenario=variant.scenario, folder=self.folder)
+        # A program keeps its own time, and what it leaves passes.
+        if self.draws and not made.spec.command:
             inner = made.make
 
             def guarded(seat: SeatId) -> SeatAgent:
@@ -128,6 +132,10 @@ def player_of(text: str, options: AgentOptions, folder: Path, timeout_s: float) 
     text = text.strip()
     if text.startswith(POLICY):
         return Player(text, options.playing(NATIVE, text), timeout_s=timeout_s)
+    if text.startswith(COMMAND):
+        spec = replace(options.playing(text, options.model), timeout_s=timeout_s)
+        # Its code may lie anywhere, so games of an earlier run are never taken for its own.
+        return Player(spec.label, spec, None, token_hex(), timeout_s, folder)
     named = _OWN.fullmatch(text)
     if named is None:
         spec = options.playing(text, options.model)
@@ -250,9 +258,12 @@ async def _played(player: Player, variant: Variant, seed: int, path: Path, key: 
 
     try:
         played = await play_episode(spec, opened=opened)
-    except HarnessFailure as failure:
+    except (HarnessFailure, ScenarioError) as failure:
         if stage.place is not None:
             stage.place.unlink(missing_ok=True)
+        # A program that never called is a wrong word in the file.
+        if isinstance(failure, ScenarioError):
+            raise
         raise Missing(str(failure)[:200]) from failure
     move_onto(played.path, path)
 

@@ -116,7 +116,7 @@ class AgentEntry(AgentOptions):
 
     # Labels are printed on terminals: control characters could move the cursor.
     label: str = Field(default="", max_length=80, pattern=r"^[^\x00-\x1f\x7f]*$")
-    framework: str = Field(default="", max_length=80)
+    framework: str = Field(default="", max_length=2_000)
     models: Annotated[list[str], Field(min_length=1, max_length=100)] | None = None
 
     @property

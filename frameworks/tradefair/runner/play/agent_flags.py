@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound=BaseModel)
 
 # `langgraph` takes a graph of the caller's, which no command line can name.
-_AGENTS = ", ".join(name for name in FRAMEWORKS if name != "langgraph")
+_AGENTS = ", ".join(name.replace("command", "command:<program>") for name in FRAMEWORKS if name != "langgraph")
 _MODELS = (
     "policy:<name>, openai:<model>, <provider>:<model>, local, local:<file> or replay:<file>; "
     "default: the market's stand-in."
@@ -82,8 +82,8 @@ class AgentFlags(PlayerFlags):
         typer.Option(
             metavar="NAME=N",
             help="calls or tokens per round of an agent (default: the scenario's calls, else 60); seconds that a "
-            "model's reply may take (120); tokens of one reply to a graph (1,024; 0: any); offer, the tools of a "
-            "graph's request: all, or useful(reads=3), what can still do something.",
+            "model's reply (120) or a program's game (600) may take; tokens of one reply to a graph (1,024; 0: any); "
+            "offer, the tools of a graph's request: all, or useful(reads=3), what can still do something.",
         ),
     ] = None
     window: Annotated[
@@ -101,7 +101,7 @@ class AgentFlags(PlayerFlags):
 
     @property
     def timeout_s(self) -> float | None:
-        """Seconds that a model's reply may take."""
+        """Seconds that a model's reply, or a program's game, may take."""
         return self._limited.seconds
 
     @property
@@ -166,9 +166,7 @@ class AgentFlags(PlayerFlags):
 
     def _checked(self, spec: AgentSpec) -> AgentSpec:
         """`spec`, where it can keep the limits that were given. Raises ScenarioError."""
-        from tradefair.runner.play.agent_spec import NATIVE
-
-        if spec.outside or spec.framework == NATIVE:
+        if not spec.asks_model:
             given = {"--limit calls": self._limited.calls, "--limit tokens": self._limited.tokens}
             refuse(given, f"limits are for agents that ask a model, and --agent {spec.framework} asks none")
         return spec

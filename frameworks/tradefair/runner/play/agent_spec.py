@@ -19,7 +19,7 @@ from tradefair.contract import Draw, HarnessFailure, MarketType, Scenario, Scena
 from tradefair.contract.chain import canonical, digest
 from tradefair.contract.kernel.players import PERSON, AgentRecord, Limits, check_told, seat_policy
 from tradefair.frameworks import FRAMEWORKS, load_framework
-from tradefair.frameworks.base import SeatAgent
+from tradefair.frameworks.base import COMMAND, SeatAgent
 from tradefair.frameworks.models.access import DEFAULT_URL, api_key, check_allowed, endpoint_url, is_loopback, shown_url
 from tradefair.frameworks.models.endpoint import ModelEndpoint, parse_model, read_fields, spell_fields
 from tradefair.frameworks.models.faults import Faults
@@ -59,7 +59,7 @@ class AgentSpec:
     (`runner.trials`), oldest first. `timeout_s` is how long a model's reply may take, in seconds; None means the
     endpoint's own default. With `prompts` the trace keeps what the model is sent. `offer` says which tools a graph
     offers its model per reply, `max_reply` how many tokens one may have (0: any number). `api` is how an `openai:`
-    endpoint is asked.
+    endpoint is asked. Of a program (`command:…`) `timeout_s` is how long it may play a game.
     """
 
     framework: str = "react"
@@ -90,6 +90,8 @@ class AgentSpec:
             model = _REPLAY + Path(model.removeprefix(_REPLAY)).name
         model = _shown(model)
         # An agent that has played this seed before, or acts with a person's consent, must not share a row with others.
+        if self.command is not None:
+            return self._named
         trials = "" if self.trials is None else "+trials"
         usual = self._offer == default_offer(self.framework, self.model)
         offer = "" if usual else f"+{self._offer}"
@@ -101,6 +103,25 @@ class AgentSpec:
     def outside(self) -> bool:
         """Whether the seat is served over HTTP, to a client from outside or to a person's browser."""
         return self.framework in (OUTSIDE, PERSON)
+
+    @property
+    def command(self) -> str | None:
+        """The program that plays the seat, with its arguments; None where another framework does."""
+        return self.framework.removeprefix(COMMAND) if self.framework.startswith(COMMAND) else None
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether its framework asks a model of ours: no policy, no program, nobody from outside."""
+        return not (self.outside or self.framework == NATIVE or self.command is not None)
+
+    @property
+    def _named(self) -> str:
+        """The framework as tables and traces name it; of a program no path and no secret."""
+        if self.command is None:
+            return self.framework
+        from tradefair.frameworks.command import shown_command
+
+        return f"{COMMAND}{shown_command(self.command)}"
 
     @property
     def policy(self) -> str | None:
@@ -143,7 +164,7 @@ class AgentSpec:
         recording = self.replay or (model.removeprefix(_REPLAY) if model.startswith(_REPLAY) else None)
         asks = model.startswith("openai:") and recording is None
         return AgentRecord(
-            framework=self.framework,
+            framework=self._named,
             model=None if model.startswith(_REPLAY) else _shown(self.model),
             # What is asked, also where the environment names it; a recording asks nothing.
             endpoint=shown_url(endpoint_url(self.base_url)) if asks else None,
@@ -182,6 +203,9 @@ class AgentSpec:
         """
         if record is None or record.framework.startswith(OWN):
             raise TraceError("the trace does not say what played its agent's seat: name it with --agent")
+        # A stranger's trace must not choose what is run on this machine.
+        if record.framework.startswith(COMMAND):
+            raise TraceError("a program played the trace's agent: name it with --agent if you trust it")
         held = "of which a trace keeps the digest only"
         if record.trials is not None:
             raise TraceError(f"the trace's agent was given notes of earlier episodes, {held}: name it with --agent")
@@ -276,18 +300,24 @@ def ready(
     *,
     scenario: Scenario | None = None,
     ask: AskPerson | None = None,
+    folder: Path | None = None,
 ) -> ReadyAgent:
     """The agent of `spec` for the seats of `roles` (seat to role); `ask` is how a person approves its actions.
+
+    A program is started in `folder` (default: where we are).
 
     With the `scenario` that it will play, a policy that would have to be told what this hides is refused here already.
 
     Raises ScenarioError for what cannot work, HarnessFailure where a model may not be asked or has no key.
     """
     # An unknown framework is named first: all other options depend on it.
-    factory = load_framework(spec.framework)
+    factory = load_framework(spec.framework if spec.command is None else COMMAND[:-1])
     _check_graph_options(spec)
-    if spec.outside or spec.framework == NATIVE:
+    if not spec.asks_model:
         _check_no_model_calls(spec)
+    if spec.command is not None:
+        program = factory(spec.command, game_s=spec.timeout_s, folder=folder)
+        return ReadyAgent(spec, lambda _: program)
     if spec.outside:
         # The host serves a client from outside: no agent of ours is made for its seat.
         return ReadyAgent(spec, _not_ours)
@@ -397,7 +427,8 @@ def _check_no_model_calls(agent: AgentSpec) -> None:
         "--record": agent.record,
         "--replay": agent.replay,
         "faults": agent.faults,
-        "--limit seconds": agent.timeout_s,
+        "--limit seconds": agent.timeout_s if agent.command is None else None,
+        "--model": agent.model if agent.command is not None or agent.outside else None,
     }
     # The fields are None where nothing was given: even an empty schedule of faults counts as given.
     for name, value in options.items():

@@ -223,7 +223,8 @@ async def play_seats(
     """
     if episode.core.ended is not None:
         return {}
-    order = SeatOrder(episode, list(agents))
+    # A program calls when it likes: nobody can ask it in its turn, and nobody may wait for that.
+    order = SeatOrder(episode, [seat for seat, agent in agents.items() if agent.spec.command is None])
     played: dict[SeatId, asyncio.Task[SeatReport]] = {}
     try:
         async with asyncio.TaskGroup() as tasks:

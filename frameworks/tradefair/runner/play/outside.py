@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import AsyncGenerator, Collection, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -83,6 +83,31 @@ async def open_door(
         serving.remove_done_callback(stopped)
         server.stop()
         # `wait` does not raise: an error of the server must not hide the one that ended the body.
+        await asyncio.wait([serving])
+
+
+@asynccontextmanager
+async def serve_seat(episode: Episode, seat: SeatId) -> AsyncGenerator[tuple[str, str, Callable[[], int]]]:
+    """Serve one seat to a program on this machine while the body runs: URL, token, and how many calls have come.
+
+    Unlike `open_door` it takes no signals, which are for whoever plays the episode. Raises ScenarioError.
+    """
+    from tradefair.host.doors.app import MCP_PATH, SeatApp
+    from tradefair.host.doors.hosting import Host
+    from tradefair.host.doors.listening import Listener
+
+    host = Host()
+    host.add(episode)
+    token, _ = host.invite(episode.id, seat)
+    gate, listening = host.gate(episode.id, seat), asyncio.Event()
+    listener = Listener(lambda names: SeatApp(host, names).starlette)
+    serving = asyncio.create_task(listener.serve(listening.set))
+    try:
+        await listening.wait()
+        yield f"{listener.url}{MCP_PATH}", token, lambda: gate.calls
+    finally:
+        host.shut()
+        listener.stop()
         await asyncio.wait([serving])
 
 

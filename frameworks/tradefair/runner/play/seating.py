@@ -55,15 +55,16 @@ async def play_seat(
     # Wrapped once for agent and gateway alike: notes of both pass here exactly once.
     note = with_costs(noted, agent.spec.model)
     # Slim: our own server makes its answers of the types that the client would check them against, at every call.
-    async with Client(build_server(episode, seat, manner=SLIM)) as client:
+    async with _door(episode, agent, seat) as door, Client(build_server(episode, seat, manner=SLIM)) as client:
         connection = SeatConnection(
             client,
             seat,
             lapse=partial(episode.lapse, seat),
-            gate=gate,
+            gate=gate if agent.spec.command is None else None,
             note=note,
             # Keys of an earlier connection to the same episode must not come back.
             key_prefix=f"{episode.id}.{seat}.{episode.core.seq}",
+            **door,
         )
         try:
             async with _model(episode, agent, seat, note, prompts) as model:
@@ -72,6 +73,18 @@ async def play_seat(
             failure = error
     # Raised out here: inside the client's context its task groups would wrap the error in an exception group.
     raise failure
+
+
+@asynccontextmanager
+async def _door(episode: Episode, agent: ReadyAgent, seat: SeatId) -> AsyncGenerator[dict[str, Any]]:
+    """What a program is told of its seat, which is served while it plays; nothing for an agent in this process."""
+    if agent.spec.command is None:
+        yield {}
+        return
+    from tradefair.runner.play.outside import serve_seat
+
+    async with serve_seat(episode, seat) as (url, token, calls):
+        yield {"url": url, "token": token, "calls": calls, "ended": episode.wait_ended}
 
 
 @asynccontextmanager

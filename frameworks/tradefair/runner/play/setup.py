@@ -50,7 +50,7 @@ def with_stand_in(kind: MarketType, scenario: Scenario, spec: AgentSpec, roles: 
 
     Unchanged where no policy stands in for these roles: `ready` then says that a model is missing.
     """
-    if spec.model is not None or spec.replay is not None or spec.outside:
+    if spec.model is not None or spec.replay is not None or spec.outside or spec.command is not None:
         return spec
     # One policy for all of the agent's seats, so it must be able to play each of their roles.
     named = stand_ins(kind, scenario, roles)
