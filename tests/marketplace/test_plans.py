@@ -19,6 +19,7 @@ from tradefair.tracestore import find_traces
 
 EPISODES = {
     "consideration_set": 300,
+    "welfare_by_search": 60,
     "position_bias": 120,
     "proposal_bias_simultaneous": 120,
     "proposal_bias_staggered": 120,
@@ -28,7 +29,7 @@ EPISODES = {
     "reference": 105,
     "headline": 160,
 }
-LARGE = {"consideration_set", "manipulation_high", "manipulation_competitive"}
+LARGE = {"consideration_set", "welfare_by_search", "manipulation_high", "manipulation_competitive"}
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "markets" / "marketplace.md"
 
 each_plan = pytest.mark.parametrize(
