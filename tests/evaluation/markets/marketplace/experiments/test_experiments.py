@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
+from benchmarks.fidelity.__main__ import figures
 from hypothesis import HealthCheck, given, settings
 from pydantic import JsonValue
 from tests.evaluation.markets.marketplace.modes.playing import Episode, play_market
@@ -17,6 +18,9 @@ from tests.evaluation.playing import played
 from tradefair.catalog import market_type
 from tradefair.cli import run
 from tradefair.contract import ToolAnswer, ToolCall, Turns, TurnView
+from tradefair.evaluation.charts.chart import BarChart
+from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.markets.marketplace.experiments.figure import experiment_page
 from tradefair.evaluation.markets.marketplace.experiments.manipulation import SURFACES
 from tradefair.evaluation.markets.marketplace.experiments.model import (
     BiasRow,
@@ -26,6 +30,7 @@ from tradefair.evaluation.markets.marketplace.experiments.model import (
 )
 from tradefair.evaluation.markets.marketplace.experiments.report import experiment_report
 from tradefair.evaluation.markets.marketplace.experiments.runs import Shopper, episode_of
+from tradefair.evaluation.markets.marketplace.experiments.search import BASELINES
 from tradefair.host.server.wire import untrusted
 from tradefair.tracestore import find_traces, open_trace
 
@@ -347,3 +352,26 @@ def _events(path: Path) -> list[dict[str, Any]]:
 def _shopper_of(path: Path) -> Shopper:
     with open_trace(path) as trace:
         return episode_of(trace).shoppers[0]
+
+
+# --- search ---------------------------------------------------------------------------------------------------------
+
+
+def test_welfare_by_search_stands_beside_what_simple_choices_earn(tmp_path: Path) -> None:
+    episodes = [
+        Episode("marketplace/small_demo", "item_searcher", seed=seed, overrides={"search_algorithm": search})
+        for search, seed in (("lexical", 1), ("optimal", 1), ("lexical", 2))
+    ]
+    report = _played(tmp_path, episodes)
+    (row,) = report.search
+    with open_trace(tmp_path / "0.trace") as trace:
+        market = evaluator_of("marketplace").outcomes(trace).market_outcome
+    # Of the one seed that both searches have.
+    assert (row.agent, row.runs, {*row.welfare}) == ("item_searcher", 1, {"lexical", "optimal"})
+    assert row.welfare["lexical"] == market.welfare
+    assert row.baselines == {name: getattr(market, name) for name in BASELINES}
+    (chart,) = experiment_page(report, "tradefair lab experiment").charts
+    assert isinstance(chart, BarChart)
+    assert ([chart.id], len(chart.names)) == (figures()["magentic", "figure_4"].draws, 2 + len(BASELINES))
+    assert chart.marks is not None
+    assert {*chart.marks.values} == {market.optimal}
