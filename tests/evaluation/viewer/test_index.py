@@ -15,9 +15,10 @@ from tradefair.cli import run
 from tradefair.evaluation.prove.verify import Check
 from tradefair.evaluation.viewer import index as indexing
 from tradefair.evaluation.viewer.folder import Folder
-from tradefair.evaluation.viewer.index import Index, cache_folder
+from tradefair.evaluation.viewer.index import Index
 from tradefair.evaluation.viewer.listing import ordered
 from tradefair.evaluation.viewer.row import Row
+from tradefair.files.folders import cache_folder
 
 
 @pytest.fixture(scope="module")
