@@ -9,8 +9,7 @@ import pytest
 from mcp.types import Tool, ToolAnnotations
 from tests.calling import blank_view
 
-from tradefair.agents.bridge import ToolOutcome
-from tradefair.agents.memory import Act
+from tradefair.agents.bridge import Act, ToolOutcome
 from tradefair.agents.offers import ALL, Offer, Offers, parse_offer, useful
 from tradefair.contract import ScenarioError, TurnView
 

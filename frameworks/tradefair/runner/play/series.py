@@ -26,7 +26,7 @@ Seated = Callable[[int], SeatPlan]
 
 
 class Series(NamedTuple):
-    """Finished runs of one agent, one on each of `seeds`."""
+    """Runs of one agent, one on each of `seeds`, up to the first that a limit stopped."""
 
     spec: PlaySpec
     seeds: Sequence[int]
@@ -69,7 +69,7 @@ def _comparison(folder: Path) -> NextStep:
 async def play_series(
     spec: PlaySpec, seeds: Sequence[int], play: PlayOne, seated: Seated | None = None, *, counted: str = "--seeds"
 ) -> Series:
-    """Play an episode on each seed. A provider's failure ends the series: HarnessFailure.
+    """Play an episode on each seed; a limit of an episode ends the series, a provider's failure too: HarnessFailure.
 
     `seated` gives the seats of a seed, where they differ from one to the next; `counted` is the option that says how
     many. An interrupt says how the rest is played. ScenarioError where a seed is too large, before anything is played.
@@ -84,13 +84,19 @@ async def play_series(
             # Ctrl-C while the last episode was scored is met here, before the next one has a trace.
             await asyncio.sleep(0)
             summaries.append(await play(replace(spec, seed=seed, plan=plan), number))
+            if summaries[-1].played.stopped:
+                say(f"seed {seed} was stopped{_left(seeds, number)}")
+                break
         except HarnessFailure as failure:
-            # Said in the error, because a later command has to begin with these seeds.
-            left = f"; seeds {seeds[number + 1]} to {seeds[-1]} were not played" if seeds[number + 1 :] else ""
-            raise HarnessFailure(f"seed {seed}: {failure}{left}") from failure
+            raise HarnessFailure(f"seed {seed}: {failure}{_left(seeds, number)}") from failure
         except asyncio.CancelledError:
             rest = f"--seed {seed} {counted} {len(seeds) - number} --out {shlex.quote(str(spec.folder))}"
             done = f"stopped: {number} of {len(seeds)} episodes are finished"
             say(f"{done}; the rest: the same command with {rest}")
             raise
     return Series(spec, seeds, summaries)
+
+
+def _left(seeds: Sequence[int], number: int) -> str:
+    """Which seeds were not played after that one: a later command has to begin with these."""
+    return f"; seeds {seeds[number + 1]} to {seeds[-1]} were not played" if seeds[number + 1 :] else ""
