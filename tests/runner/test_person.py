@@ -74,7 +74,7 @@ async def address(capsys: Any) -> str:
 
 
 def door(episode: Any, agent: ReadyAgent) -> Any:
-    return outside.open_door(episode, ["P1"], person=agent.framework == PERSON, browser=False)
+    return outside.open_door(episode, ["P1"], person=agent.spec.framework == PERSON, browser=False)
 
 
 async def test_a_person_plays_an_episode_in_a_browser_and_the_trace_says_so(spec: PlaySpec, capsys: Any) -> None:
