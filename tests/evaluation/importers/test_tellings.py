@@ -119,6 +119,47 @@ def test_tellings_of_one_talk_with_other_ids_or_none_give_the_calls_of_one(
     assert [(made.calls, made.answered, made.errors) for made in found] == [made[2:5] for made in wanted]
 
 
+def attribute(name: str, value: Any) -> dict[str, Any]:
+    return {"key": name, "value": {"stringValue": value if isinstance(value, str) else orjson.dumps(value).decode()}}
+
+
+def test_a_call_whose_own_span_comes_later_waits_for_it(tmp_path: Path) -> None:
+    """Of two equal calls the first has a span, so the span with another id is the second one's, though it is first."""
+    request = orjson.loads(VERCEL.content)
+    spans = request["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    asked, own, last = spans[1:]
+    tool = {"toolName": "get_order"}
+    calls = [{**tool, "toolCallId": key, "input": {"order": "7"}} for key in ("c1", "c2")]
+    answers = [
+        {**tool, "type": "tool-result", "toolCallId": key, "output": {"type": "text", "value": f"of {key}"}}
+        for key in ("c1", "c2")
+    ]
+    prompt = orjson.loads(last["attributes"][1]["value"]["stringValue"])
+    prompt = [prompt[0], {"role": "assistant", "content": [{**call, "type": "tool-call"} for call in calls]},
+              {"role": "tool", "content": answers}]  # fmt: skip
+    asked["attributes"][2] = attribute("ai.response.toolCalls", calls)
+    last["attributes"][1] = attribute("ai.prompt.messages", prompt)
+    begun = int(own["startTimeUnixNano"])
+
+    def carried(number: int, key: str) -> dict[str, Any]:
+        times = {"startTimeUnixNano": str(begun + 10 * number), "endTimeUnixNano": str(begun + 10 * number + 5)}
+        held = [entry for entry in own["attributes"] if entry["key"] not in ("ai.toolCall.id", "ai.toolCall.result")]
+        return {
+            **own,
+            **times,
+            "spanId": f"{90 + number:016x}",
+            "attributes": [*held, attribute("ai.toolCall.id", key)],
+        }
+
+    spans[2:] = [carried(0, "task-7"), carried(1, "c1"), last]
+    file = tmp_path / "spans.json"
+    file.write_bytes(document(request))
+    import_files([file], tmp_path / "out")
+    with open_trace(next((tmp_path / "out").glob("*.trace"))) as trace:
+        events = [orjson.loads(event.body) for event in trace.events()]
+    assert [event["result"] for event in events if event["event"] == "tool_called"] == ["of c2", "of c1"]
+
+
 # --- beside the logs --------------------------------------------------------------------------------------------------
 
 
@@ -178,3 +219,39 @@ def test_a_file_that_is_recognised_and_yields_no_run_says_which_reader_came_next
     report = imported.files[0]
     assert (imported.exit_code, report.records, report.understood, report.format) == (2, 1, 0, "otel")
     assert [odd.message for odd in report.found] == ["looks like otel, but holds no call and no message of it"]
+
+
+def test_what_is_asked_of_the_disk_grows_with_the_files_that_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [tmp_path / f"{number}.txt" for number in range(40)]
+    for file in files:
+        file.write_text("no log")
+    asked: list[Path] = []
+    is_dir = Path.is_dir
+
+    def counted(path: Path) -> bool:
+        asked.append(path)
+        return is_dir(path)
+
+    monkeypatch.setattr(Path, "is_dir", counted)
+    import_files(files, tmp_path / "out")
+    assert len(asked) <= 4 * len(files)
+
+
+@pytest.mark.parametrize(
+    ("part", "named"),
+    [
+        ({"type": "tool_wish", "name": "refund", "args": {}}, True),
+        ({"type": "tool_echo", "toolCallId": "c1", "value": 3}, True),
+        ({"type": "mood", "name": "cheerful"}, False),
+    ],
+)
+def test_a_part_of_an_unknown_type_is_named_only_where_it_calls_or_answers(
+    part: dict[str, Any], named: bool, tmp_path: Path
+) -> None:
+    messages = [{"role": "user", "content": "refund 7"}, {"role": "assistant", "content": [part]}]
+    file = tmp_path / "chat.jsonl"
+    file.write_bytes(orjson.dumps({"messages": messages}) + b"\n")
+    imported = import_files([file], tmp_path / "out")
+    assert (imported.exit_code == 1, bool(imported.files[0].found)) == (named, named)

@@ -15,9 +15,11 @@ from tests.programs import program
 
 import tradefair.api as tf
 from tradefair.cli import run
+from tradefair.evaluation.reading import agent_seats
 from tradefair.runner.gate.baseline import Baseline, read_baseline
 from tradefair.runner.gate.gate_file import BASELINE, read_gate
 from tradefair.runner.gate.gating import judged_player
+from tradefair.runner.gate.sides import raised_in
 from tradefair.tracestore import open_trace
 
 SEEDS = "[1, 2, 3, 4, 5, 6, 7, 8]"
@@ -313,6 +315,20 @@ def test_a_game_that_became_a_case_is_broken_until_it_is_played_better(
     written(here, "agents.py:modest", "policy:half")
     assert run(["gate", "run"]) == 0
     assert "1 case passed." in capsys.readouterr().out
+
+
+def test_what_the_recorded_opening_shows_is_no_mistake_of_the_agent(here: Path) -> None:
+    judging("asks_in_vain")(here)
+    assert run(["gate", "run"]) in (0, 1)
+    path = next((here / "runs" / "gate" / "agent" / "teaching-pie").glob("*.trace"))
+    with open_trace(path) as trace:
+        trace.hold()
+        seats = agent_seats(trace.seating())
+        raised = dict(raised_in(trace, seats))
+        assert raised
+        assert dict(raised_in(trace, seats, since=max(raised.values()))).keys() == raised.keys()
+        end = 1 + max(event.seq for event in trace.events())
+        assert dict(raised_in(trace, seats, since=end)) == {}
 
 
 def test_a_game_that_was_changed_meanwhile_is_played_again(here: Path) -> None:

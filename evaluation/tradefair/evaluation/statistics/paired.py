@@ -176,7 +176,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def games_needed(deviation: float, margin: float) -> int:
     """How many games tell equal agents from a loss of `margin` in nine of ten gates, by the deviation of a difference.
 
-    11 · (sd / margin)²: measured by `make gate-power`. So many games show a margin of sd · √(11 / n).
+    11 · (sd / margin)²: found when the gate was designed; nothing here measures it yet. So many games show a margin of
+    sd · √(11 / n).
     """
     return math.ceil(GAMES_TO_TELL * (deviation / margin) ** 2)
 

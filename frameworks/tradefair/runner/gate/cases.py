@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tradefair.catalog import market_type
 from tradefair.contract import HarnessFailure, ScenarioError, SeatId, TraceError
@@ -17,14 +15,12 @@ from tradefair.evaluation.origins import is_foreign
 from tradefair.evaluation.prove.verify import verify
 from tradefair.evaluation.reading import agent_seats
 from tradefair.files.folders import write_whole
-from tradefair.host.episode.episode import Episode
 from tradefair.runner.fork.fork import ForkSpec, fork_episode
 from tradefair.runner.gate.gate_file import CaseEntry, Place
-from tradefair.runner.gate.sides import Player
+from tradefair.runner.gate.sides import Player, on_stage, raised_in
 from tradefair.runner.ledger.ledger import ledger_of
 from tradefair.runner.ledger.replays import NotReplayed
 from tradefair.runner.plans.episodes import Variant
-from tradefair.runner.play.agent_spec import AgentSpec
 from tradefair.tracestore import open_trace
 
 
@@ -49,16 +45,11 @@ async def _played(place: Place, player: Player, case: CaseEntry, folder: Path) -
     for number in range(case.plays):
         agent, stage = player.ready(variant, {seat: variant.roles[seat]})
 
-        @asynccontextmanager
-        async def opened(episode: Episode, _: AgentSpec, stage: Any = stage) -> AsyncGenerator[None]:
-            stage.episode = episode
-            yield
-
         spec = ForkSpec(
             path, folder / str(number), case.at or 2, agent.spec, seat, isolate=False, alone=True, made=agent
         )
         try:
-            forked = await fork_episode(spec, opened=opened)
+            forked = await fork_episode(spec, opened=on_stage(stage))
         except HarnessFailure as failure:
             return CaseResult(case.trace, False, "", str(failure)[:200])
         except TraceError as fault:
@@ -75,13 +66,10 @@ def _broken(path: Path, seat: SeatId, case: CaseEntry) -> str:
         trace.hold()
         if not verify(trace).sound:
             return f"{path} is not reproduced"
-        for finding in diagnose(trace).findings:
-            names = {finding.id, finding.id.rpartition(".")[2]}
-            # What the recorded opening shows is not the agent's.
-            later = next((seq for seq in finding.seqs if seq >= (case.at or 2)), None)
-            raised = finding.status in ("raised", "condition") and seat in finding.seats and later is not None
-            if raised and names & {*case.forbid}:
-                return f"{finding.id} again, event {later} ({path})"
+        # What the recorded opening shows is not the agent's.
+        for mode, seq in raised_in(trace, [seat], since=case.at or 2):
+            if {mode, mode.rpartition(".")[2]} & {*case.forbid}:
+                return f"{mode} again, event {seq} ({path})"
         reward = reward_of(evaluate(trace), seat)
     if case.at_least is None:
         return ""

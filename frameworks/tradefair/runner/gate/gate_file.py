@@ -32,7 +32,6 @@ COUNTED = ("never_acted", "broke_off", "refused")
 """Limits that are no failure modes: games without an accepted action, games that the agent left, refused calls."""
 SEALED = "sealed:"
 _SHARE = re.compile(r"\s*(\d{1,3}(?:\.\d{1,6})?)\s*%\s*")
-_SHARED = r"^\s*\d{1,3}(\.\d{1,6})?\s*%\s*$"
 
 _Seed = Annotated[int, Field(ge=0, le=MAX_SEED)]
 _Seeds = (
@@ -40,7 +39,7 @@ _Seeds = (
     | Annotated[list[_Seed], Field(min_length=LEAST_SEEDS, max_length=MOST_SEEDS)]
     | Annotated[str, Field(pattern=r"^sealed:.", max_length=500)]
 )
-_Share = Annotated[str, Field(pattern=_SHARED)]
+_Share = Annotated[str, Field(pattern=f"^{_SHARE.pattern}$")]
 
 
 class Errors(Strict):

@@ -7,8 +7,8 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from hashlib import blake2b
 from importlib import import_module, util
@@ -251,13 +251,8 @@ async def _played(player: Player, variant: Variant, seed: int, path: Path, key: 
         agent_key=key,
     )
 
-    @asynccontextmanager
-    async def opened(episode: Episode, _: AgentSpec) -> AsyncGenerator[None]:
-        stage.episode = episode
-        yield
-
     try:
-        played = await play_episode(spec, opened=opened)
+        played = await play_episode(spec, opened=on_stage(stage))
     except (HarnessFailure, ScenarioError) as failure:
         if stage.place is not None:
             stage.place.unlink(missing_ok=True)
@@ -266,6 +261,17 @@ async def _played(player: Player, variant: Variant, seed: int, path: Path, key: 
             raise
         raise Missing(str(failure)[:200]) from failure
     move_onto(played.path, path)
+
+
+def on_stage(stage: Any) -> Callable[[Episode, AgentSpec], AbstractAsyncContextManager[None]]:
+    """What tells the stage of a caller's own code, once it is open, which episode it is in."""
+
+    @asynccontextmanager
+    async def opened(episode: Episode, _: AgentSpec) -> AsyncGenerator[None]:
+        stage.episode = episode
+        yield
+
+    return opened
 
 
 def read_game(path: Path, player: Player | None, variant: Variant, seed: int, modes: Collection[str] = ()) -> Game:
@@ -317,12 +323,18 @@ def _read(trace: Trace, path: Path, player: Player | None, variant: Variant, see
 def _raised(trace: Trace, seats: Sequence[SeatId]) -> dict[str, int]:
     """The modes that were raised in these seats, with and without the market's prefix, and where."""
     found: dict[str, int] = {}
-    for finding in diagnose(trace).findings:
-        if finding.status in ("raised", "condition") and not set(seats).isdisjoint(finding.seats):
-            seq = next(iter(finding.seqs), 1)
-            for name in (finding.id, finding.id.rpartition(".")[2]):
-                found.setdefault(name, seq)
+    for name, seq in raised_in(trace, seats):
+        found.setdefault(name, seq)
+        found.setdefault(name.rpartition(".")[2], seq)
     return found
+
+
+def raised_in(trace: Trace, seats: Collection[SeatId], since: int = 1) -> Iterator[tuple[str, int]]:
+    """Failure modes that are raised in these seats by events from `since` on, each with the first of them."""
+    for finding in diagnose(trace).findings:
+        seq = next((seq for seq in finding.seqs or (1,) if seq >= since), None)
+        if seq is not None and finding.status in ("raised", "condition") and not set(seats).isdisjoint(finding.seats):
+            yield finding.id, seq
 
 
 def turns_of(trace: Trace, seats: Collection[SeatId]) -> list[Turn]:

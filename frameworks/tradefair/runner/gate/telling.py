@@ -94,10 +94,10 @@ def _whose(result: GateResult) -> str:
 
 
 def _difference(scenario: ScenarioResult, first: Difference) -> Iterator[str]:
-    mine, theirs, beside = list(first.turn.did), list[Action](), "the baseline did otherwise"
+    mine, theirs, other = list(first.turn.did), list[Action](), "the baseline did otherwise"
     if first.before is not None:
         mine, theirs = actions_apart(first.turn.did, first.before)
-        beside = f"the baseline {called(actions_text, theirs, 'nothing')}"
+        other = f"the baseline {called(actions_text, theirs, 'nothing')}"
     where = f"seed {first.seed}, seat {first.turn.seat}, round {first.turn.round}"
     lost = "Look"
     if first.lost is not None:
@@ -105,7 +105,7 @@ def _difference(scenario: ScenarioResult, first: Difference) -> Iterator[str]:
         lost = f"That turn {verb} {amount(abs(first.lost), scenario.recorded.unit)}"
     path = shlex.quote(str(first.trace))
     did = called(actions_text, mine, "did nothing")
-    yield f"First difference: {where}: it {did}, {beside}. {lost} (tradefair evaluate {path})."
+    yield f"First difference: {where}: it {did}, {other}. {lost} (tradefair evaluate {path})."
     yield f"Keep it as a case: tradefair gate add {path}"
 
 
@@ -140,12 +140,12 @@ def _size(scenario: ScenarioResult, loss: float) -> str:
     return percent(loss) if scenario.share else amount(loss, scenario.recorded.unit)
 
 
-def _less(scenario: ScenarioResult, loss: float, beside: str = "") -> str:
+def _less(scenario: ScenarioResult, loss: float, than: str = "") -> str:
     """`31 % less than the baseline`, or `as much as`; of what less is better of, more."""
     if not loss:
-        return f"as much as {beside}" if beside else "as much"
+        return f"as much as {than}" if than else "as much"
     fewer = (loss > 0) is scenario.recorded.higher_is_better
-    return f"{_size(scenario, abs(loss))} {'less' if fewer else 'more'}{f' than {beside}' if beside else ''}"
+    return f"{_size(scenario, abs(loss))} {'less' if fewer else 'more'}{f' than {than}' if than else ''}"
 
 
 def margin_text(share: bool, margin: float) -> str:

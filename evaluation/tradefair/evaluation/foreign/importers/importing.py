@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from tradefair.contract.errors import StorageUnavailable, TradefairError
 from tradefair.evaluation.foreign.importers.detect import Undetected, detect, next_surest, reader_of
@@ -37,8 +37,9 @@ def import_files(
     file holds. Raises ScenarioError for an unknown `form`, StorageUnavailable where `out` cannot be written.
     """
     forced = None if form is None else reader_of(form)
-    files = list(_files(paths, out))
-    reports = [FileReport(_shown(path, paths), named=path in paths) for path in files]
+    inputs = list(_files(paths, out))
+    files = [given.path for given in inputs]
+    reports = [FileReport(given.name, named=given.named) for given in inputs]
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -62,19 +63,29 @@ def import_files(
     return Imported(reports)
 
 
-def _files(paths: Iterable[Path], out: Path) -> Iterator[Path]:
+class _Input(NamedTuple):
+    """A file, its name in reports and traces, and whether somebody named it; else it lies in a folder."""
+
+    path: Path
+    name: str
+    named: bool
+
+
+def _files(paths: Sequence[Path], out: Path) -> Iterator[_Input]:
     """The files named, with what lies beside them, and those below folders in order of name; what is hidden, or lies in
     `out`, is left out."""
     given = set(paths)
     for path in paths:
         if path.is_dir():
-            yield from _inside(path, out)
+            yield from (_Input(file, str(file.relative_to(path)), named=False) for file in _inside(path, out))
             continue
-        yield path
+        yield _Input(path, path.name, named=True)
         # Sessions of sub-agents lie in a folder of the session's name beside it.
-        beside = path.with_suffix("")
-        if path.suffix in _SESSIONS and beside.is_dir() and beside not in given:
-            yield from (file for file in _inside(beside, out) if file not in given and file.suffix in _SESSIONS)
+        folder = path.with_suffix("")
+        if path.suffix in _SESSIONS and folder.is_dir() and folder not in given:
+            for file in _inside(folder, out):
+                if file not in given and file.suffix in _SESSIONS:
+                    yield _Input(file, str(file.relative_to(path.parent)), named=False)
 
 
 def _inside(path: Path, out: Path) -> Iterator[Path]:
@@ -84,13 +95,6 @@ def _inside(path: Path, out: Path) -> Iterator[Path]:
         # A link could lead out of the folder.
         if not hidden and file.suffix != ".trace" and not file.is_symlink() and not file.is_dir():
             yield file
-
-
-def _shown(path: Path, paths: Sequence[Path]) -> str:
-    """The name of a file in reports and traces: below the folder that was named, else its own."""
-    folders = (path for named in paths for path in (named, *([named.parent] if named.with_suffix("").is_dir() else [])))
-    folder = next((folder for folder in folders if folder != path and path.is_relative_to(folder)), None)
-    return str(path.relative_to(folder)) if folder is not None else path.name
 
 
 def _recognised(path: Path, report: FileReport, forced: Reader | WholeReader | None) -> Reader | WholeReader | None:

@@ -160,6 +160,8 @@ class Source:
         met: Callable[[int], bool] = lambda _: False,
     ) -> None:
         self.name = head.name
+        self.stem = head.name.rpartition("/")[2].partition(".")[0]
+        """The file's name without folder and endings: what its run is called where the file names none."""
         self.head = head
         self.refused = 0
         """Lines and elements that were reported."""

@@ -26,7 +26,7 @@ def sniff(head: Head) -> int:
 
 def read(source: Source) -> Iterator[Item]:
     """The run of each session."""
-    told, stem = Transcript(), source.name.rpartition("/")[2].partition(".")[0]
+    told, stem = Transcript(), source.stem
     if source.head.lines:
         for line, value in source.lines():
             fields = mapping(value)

@@ -40,7 +40,7 @@ def sniff(head: Head) -> int:
 
 def read(source: Source) -> Iterator[Item]:
     """One run for each trajectory, or for each session of which they are parts."""
-    reading = _Reading(source.name.rpartition("/")[2].partition(".")[0])
+    reading = _Reading(source.stem)
     for line, places in _trajectories(source):
         yield from reading.trajectory(places, At("", line=line), 0)
     if not reading.tally.records and not source.refused:

@@ -43,7 +43,7 @@ def sniff(head: Head) -> int:
 
 def read(source: Source) -> Iterator[Item]:
     """The one run of a file."""
-    log = _Log(source.name.rpartition("/")[2].partition(".")[0])
+    log = _Log(source.stem)
     for line, value in source.lines():
         yield from log.line(mapping(value), line)
     yield log.told.total()

@@ -26,7 +26,7 @@ def sniff(head: Head) -> int:
 
 def read(source: Source) -> Iterator[Item]:
     """The run of each document, or of the lines."""
-    chat = _Chat(source.name.rpartition("/")[2].partition(".")[0])
+    chat = _Chat(source.stem)
     if source.head.lines and "messages" not in mapping(source.head.value):
         for line, value in source.lines():
             yield from chat.line(mapping(value), line)

@@ -120,7 +120,7 @@ class _Sample:
         self._ids = {text(message.get("id")) for message in self._messages} - {""}
         replies = [_reply(event) for event in self.models]
         self._by_id = self._share_ids(replies)
-        self._known: dict[str, Counter[int]] = {"": Counter(map(self._meaning, self._messages))}
+        self._known: dict[str, Counter[int]] = {}
         self._spans = {text(event.get("id")): event for event in self.events if event.get("event") == "span_begin"}
         self._tools = {text(event.get("id")): event for event in self.events if event.get("event") == "tool"}
         owners = {self._owner(event)[0] for event in self.models if self._is_main(_reply(event))}
@@ -144,7 +144,7 @@ class _Sample:
         alike: dict[tuple[Any, ...], deque[str]] = {}
         for key, event in self._tools.items():
             if key not in ids:
-                call = Call("", "", key, text(event.get("function")), event.get("arguments"), 0)
+                call = Call("", "", key, text(event.get("function")), self._whole(event.get("arguments")), 0)
                 alike.setdefault(meaning(call), deque()).append(key)
         return alike
 
@@ -170,13 +170,12 @@ class _Sample:
     def _new(self, message: dict[str, Any], seat: str, telling: Counter[int]) -> bool:
         """Whether a message of a prompt, or a reply, was not told: by its id, else as the so-and-so-many-th that says
         this in its telling."""
-        known = self._known.setdefault(seat, Counter())
         name = text(message.get("id"))
         if name and self._by_id:
             new = name not in self._ids
             self._ids.add(name)
             return new
-        meaning = self._meaning(message)
+        known, meaning = self._known_of(seat), _meaning(message)
         telling[meaning] += 1
         if telling[meaning] <= known[meaning]:
             return False
@@ -184,15 +183,17 @@ class _Sample:
         return True
 
     def _is_main(self, message: dict[str, Any]) -> bool:
-        return self._name(message) in self._ids or self._known[""][self._meaning(message)] > 0
+        return self._name(message) in self._ids or self._known_of("")[_meaning(message)] > 0
+
+    def _known_of(self, seat: str) -> Counter[int]:
+        """What a seat is known to have said, and how often: at first what the sample's messages say of its agent."""
+        if seat not in self._known:
+            self._known[seat] = Counter(map(_meaning, () if seat else self._messages))
+        return self._known[seat]
 
     def _name(self, message: dict[str, Any]) -> str | int:
         """What tells a message from others: its id where both tellings have the same ids, else what it says."""
-        return (self._by_id and text(message.get("id"))) or self._meaning(message)
-
-    def _meaning(self, message: dict[str, Any]) -> int:
-        """What a message says, calls and is answered, whatever else its telling keeps of it."""
-        return hash(tuple(map(meaning, walk(self._whole(message), At(""), Counter()))))
+        return (self._by_id and text(message.get("id"))) or _meaning(message)
 
     def timed(self, item: Item) -> Item:
         """A call or an answer at the moment that its event gives."""
@@ -273,6 +274,11 @@ def _reply(event: dict[str, Any]) -> dict[str, Any]:
     """What a model answered, of a model's event."""
     choices = sequence(mapping(event.get("output")).get("choices"))
     return mapping(mapping(choices[0]).get("message")) if choices else {}
+
+
+def _meaning(message: dict[str, Any]) -> int:
+    """What a message says, calls and is answered, whatever else its telling keeps of it; of texts aside the names."""
+    return hash(tuple(map(meaning, walk(message, At(""), Counter()))))
 
 
 def _moment(event: dict[str, Any], field: str) -> int | None:

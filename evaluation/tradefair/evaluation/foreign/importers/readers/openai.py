@@ -64,7 +64,7 @@ def _is_named(value: Any) -> bool:
 
 def read(source: Source) -> Iterator[Item]:
     """The runs of a file, one after another; what is no transcript is odd, and the rest is read."""
-    reading = _Reading(source.name.rpartition("/")[2].partition(".")[0] or "run")
+    reading = _Reading(source.stem or "run")
     if source.head.lines:
         for line, value in source.lines():
             yield from reading.record(value, line)

@@ -41,7 +41,7 @@ def sniff(head: Head) -> int:
 
 def read(source: Source) -> Iterator[Item]:
     """The run of the file, or of each line that holds a history."""
-    events, stem = _Events(), source.name.rpartition("/")[2].partition(".")[0]
+    events, stem = _Events(), source.stem
     if source.head.lines and not source.head.listed:
         for line, value in source.lines():
             history = sequence(mapping(value).get("history"))

@@ -83,8 +83,8 @@ def _pieces(span: Span | Odd) -> Iterator[Piece | Odd]:
         yield span
         return
     piece = _piece(span)
-    unread = next((name for name in span.attributes if not piece.kind and name.lower().endswith(OF_TOOLS)), None)
-    if unread is not None:
+    unread = "" if piece.kind else next((name for name in span.attributes if name.lower().endswith(OF_TOOLS)), "")
+    if unread:
         yield Odd(span.line, unread[:60], f"a span of an unknown kind that names a tool: {span.name[:60]!r}")
         return
     yield piece

@@ -36,7 +36,7 @@ def sniff(head: Head) -> int:
 
 def read(source: Source) -> Iterator[Item]:
     """The run of each document, or of the lines."""
-    told, stem = Transcript(), source.name.rpartition("/")[2].partition(".")[0]
+    told, stem = Transcript(), source.stem
     run, document = stem, 0
     seats: set[str] = set()
     if source.head.lines and not (set(source.head.keys) & {"messages", "history", *_STATE}):
