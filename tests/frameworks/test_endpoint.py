@@ -1,16 +1,24 @@
-"""Spellings of models and frameworks, and what importing them costs."""
+"""Spellings of models and frameworks, and what importing them costs.
+
+Also here:
+- Frameworks by name: ours, those whose package is missing, those of others.
+- No agent sends what it does to a tracing service, whatever the environment asks for.
+"""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.outside import Answer, Asked, endpoint
 from tests.waiting import LONG
 
 from tradefair.contract import ScenarioError, Turns, TurnView
-from tradefair.frameworks import FRAMEWORKS, find, load_framework
+from tradefair.frameworks import EXTRAS, FRAMEWORKS, GROUP, find, load_framework
 from tradefair.frameworks.langgraph import GRAPHS, LangGraphAgent
 from tradefair.frameworks.models import parse_model
 
@@ -105,3 +113,57 @@ def test_agents_and_frameworks_import_no_market_host_or_evaluation() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LONG, check=True)
     assert done.stdout.strip() == ""
+
+
+_MODULE = """
+class Mine:
+    name = "mine"
+"""
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package of somebody else that announces a framework and, under the name of one of ours, another."""
+    about = tmp_path / "stranger-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: stranger\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(f"[{GROUP}]\nmine = stranger_agent:Mine\nreact = stranger_agent:Mine\n")
+    (tmp_path / "stranger_agent.py").write_text(_MODULE)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+
+
+@pytest.mark.usefixtures("installed")
+def test_an_installed_package_brings_a_framework_by_its_entry_point_and_replaces_none() -> None:
+    assert load_framework("mine")().name == "mine"
+    assert load_framework("react")().name == "langgraph"
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_name_that_nobody_announced_is_refused_with_those_there_are() -> None:
+    with pytest.raises(ScenarioError, match=r"there is no framework 'os:system'; .*mine"):
+        load_framework("os:system")
+
+
+@pytest.mark.parametrize("framework", EXTRAS)
+def test_a_framework_whose_package_is_missing_says_how_to_get_it(
+    framework: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [])
+    monkeypatch.delitem(sys.modules, EXTRAS[framework].module, raising=False)
+    with pytest.raises(ScenarioError, match=rf"pip install 'tradefair\[{EXTRAS[framework].name}\]'"):
+        load_framework(framework)
+
+
+def test_every_extra_is_one_of_the_frameworks() -> None:
+    assert EXTRAS.keys() <= FRAMEWORKS.keys()
+
+
+@pytest.mark.parametrize("framework", ["react", "reflection", "plan_and_act", "langchain_agent", "openai_loop"])
+def test_an_agent_is_traced_to_nobody(framework: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tradefair.cli", "play", "teaching", "--agent", framework, "--out", str(tmp_path)]
+    sent: list[Asked] = []
+    with endpoint(lambda asked: sent.append(asked) or Answer(200, "{}")) as address:
+        wished = {"LANGSMITH_TRACING": "true", "LANGSMITH_ENDPOINT": address, "LANGSMITH_API_KEY": "none"}
+        command += ["--model", "policy:half"]
+        done = subprocess.run(command, env=os.environ | wished, capture_output=True, check=False, timeout=LONG)
+    assert (done.returncode, sent) == (0, []), done.stderr
