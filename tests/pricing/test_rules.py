@@ -8,16 +8,16 @@ Also here:
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.calling import Caller
+from tests.calling import Caller, obtainable
 from tests.pricing.scenarios import played, scenario
 
 from tradefair.contract import Chance, IllegalAction, ScenarioError
-from tradefair.contract.kernel.turns import open_actions
 from tradefair.pricing import MARKET
 from tradefair.pricing.engine.demand import units_sold
 from tradefair.pricing.rules import Pricing
@@ -360,28 +360,7 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
 SEATS = ("F1", "F2", "F3")
 
 
-CALLER = Caller(MARKET.tools)
-
-
-def _asked(market: Pricing, seat: str, name: str, **arguments: Any) -> str:
-    try:
-        return CALLER.ask(market, seat, name, **arguments).model_dump_json()
-    except IllegalAction as refusal:
-        return repr(refusal.info)
-
-
-def _everything(market: Pricing, seat: str) -> list[str]:
-    """Every byte that the seat can get now."""
-    actions = [tool for tool in MARKET.tools.values() if tool.kind == "action"]
-    return [
-        market.rules_view(seat).model_dump_json(),
-        market.turn_view(seat).model_dump_json(),
-        repr(market.code_constants(seat)),
-        repr(market.clock),
-        repr(market.news_mark(seat)),
-        repr(open_actions(actions, market, seat)),
-        *(_asked(market, seat, name, **arguments) for name, arguments in QUESTIONS),
-    ]
+everything = partial(obtainable, MARKET.tools, QUESTIONS)
 
 
 @given(
@@ -412,10 +391,10 @@ def test_nothing_a_firm_can_get_depends_on_what_is_private_to_others(
         if other in pending:
             assert (twin.sealed[other] == pending[other]) == (other == seat)
     assert [*twin.state.rows] == [*market.state.rows]
-    assert _everything(twin, seat) == _everything(market, seat)
+    assert everything(twin, seat) == everything(market, seat)
 
 
 def test_what_is_private_to_the_firm_itself_does_show() -> None:
     market = Pricing(scenario("hidden_cost"), 11)
     twin = MARKET.perturb_private(market, "F2", 1)
-    assert _everything(twin, "F1") != _everything(market, "F1")
+    assert everything(twin, "F1") != everything(market, "F1")
