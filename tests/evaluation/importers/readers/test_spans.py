@@ -35,7 +35,7 @@ from tests.evaluation.importers.readers.span_samples import (
     run,
     span,
 )
-from tests.evaluation.importers.readers.test_samples import imported, read
+from tests.evaluation.importers.readers.test_messages import imported, read
 
 from tradefair.evaluation.foreign.importers import elements
 from tradefair.evaluation.foreign.importers.elements import CutShort, Elements, NoDocument

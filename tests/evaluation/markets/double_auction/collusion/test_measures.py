@@ -3,6 +3,7 @@
 Also here:
 - Figures per player and role, on small games by hand.
 - Mutated traces: the report is an answer or a sentence about what it could not read, never a crash.
+- References in memory: the same values, orders and coins, other players.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.auctions import CHAT, SILENT, announcing, fast_games
+from benchmarks.auctions import CHAT, SILENT, announcing, fast_game, fast_games
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.evaluation.markets.double_auction.collusion.games import mirrored, one_round, renamed, rings
+from tests.evaluation.markets.double_auction.collusion.games import VALUES, mirrored, one_round, renamed, rings
 from tests.evaluation.mutations import (
     DAMAGES,
     Damage,
@@ -34,8 +35,9 @@ from tests.evaluation.mutations import (
 from tests.evaluation.playing import played_by
 
 from tradefair.evaluation.charts import IntervalChart
+from tradefair.evaluation.markets.double_auction.collusion.arms import REFERENCES
 from tradefair.evaluation.markets.double_auction.collusion.figure import collusion_page
-from tradefair.evaluation.markets.double_auction.collusion.game import Played, PlayedRound, Sent, Side, game_of
+from tradefair.evaluation.markets.double_auction.collusion.game import Pairing, Played, PlayedRound, Sent, Side, game_of
 from tradefair.evaluation.markets.double_auction.collusion.model import CollusionReport, PlayerFigure
 from tradefair.evaluation.markets.double_auction.collusion.players import first_named, player_figures
 from tradefair.evaluation.markets.double_auction.collusion.prices import (
@@ -60,6 +62,7 @@ from tradefair.evaluation.markets.double_auction.collusion.quotes import (
     reaction_partial,
 )
 from tradefair.evaluation.markets.double_auction.collusion.reading import read_games
+from tradefair.evaluation.markets.double_auction.collusion.replayed import replayed, replayed_references
 from tradefair.evaluation.markets.double_auction.collusion.report import collusion_report
 from tradefair.evaluation.markets.double_auction.collusion.rotation import (
     alternation,
@@ -82,6 +85,7 @@ from tradefair.evaluation.markets.double_auction.collusion.talk import (
 from tradefair.evaluation.report.outputs import content_of
 from tradefair.evaluation.statistics import holm
 from tradefair.evaluation.statistics.nulls import DRAWS, Distribution, drawn, mean_test
+from tradefair.runner.ledger.probe import PlayedAgain
 
 
 def test_overcharge_is_the_mean_price_above_the_competitive_one() -> None:
@@ -436,3 +440,47 @@ def test_a_spoilt_trace_is_read_or_named(
     read = read_games([spoilt, whole])
     assert len(read.games) + len(read.findings) == 2
     assert collusion_report(read.games, silent=read.games, references={"zip": read.games}).verdict
+
+
+@pytest.mark.parametrize("policy", REFERENCES)
+def test_a_replay_of_our_own_game_is_the_game_that_the_policy_plays_on_its_seed(policy: str) -> None:
+    for seed in (1, 2, 3):
+        game = fast_game(CHAT, seed, "zic")
+        seen = replayed(game._replace(pairing=game.pairing._replace(policy_key=seed)), policy, PlayedAgain())
+        played = fast_game(CHAT, seed, policy, policy_key=seed)
+        assert [closed[:3] for closed in seen.rounds] == [closed[:3] for closed in played.rounds]
+        assert seen.pairing.players == tuple(sorted(played.pairing.players))
+
+
+def _small_game(order: tuple[str, ...], coins: dict[tuple[str, str], bool]) -> Played:
+    values = {"B1": 90, "B2": 90, "S1": 21}
+    players = tuple((seat, "a model") for seat in values)
+    closed = PlayedRound(values, [("B1", "S1", 55)], 69, (), order, coins)
+    return Played("log", Pairing("log", 5, 0, players), 100, values, [closed])
+
+
+def test_ties_go_by_the_order_and_half_points_by_the_coin_of_the_game() -> None:
+    for first in ("B1", "B2"):
+        for up in (True, False):
+            game = _small_game((first, *({"B1", "B2", "S1"} - {first})), {(first, "S1"): up})
+            (closed,) = replayed(game, "truthful", PlayedAgain()).rounds
+            assert closed.trades == [(first, "S1", 56 if up else 55)]
+
+
+def test_a_coin_that_the_game_did_not_need_is_the_same_for_all_references() -> None:
+    game = _small_game(("B2", "B1", "S1"), {})
+    assert replayed(game, "truthful", PlayedAgain()).rounds == replayed(game, "truthful", PlayedAgain()).rounds
+
+
+@pytest.mark.parametrize(
+    ("game", "reason"),
+    [
+        (_small_game(("B1", "B1", "S1"), {}), "permutation"),
+        (_small_game(("B1", "B2", "S1"), {})._replace(values={"B1": 90, "B7": 90, "S1": 21}), "no value of B2"),
+        (_small_game(("B1", "B2", "S1"), {})._replace(values={**VALUES, "S1": 900}), "price_max"),
+    ],
+)
+def test_a_game_of_no_market_is_a_finding(game: Played, reason: str) -> None:
+    found = replayed_references([game], PlayedAgain())
+    assert not found.by_policy
+    assert reason in found.findings[0]
