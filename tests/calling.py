@@ -112,6 +112,26 @@ class Caller:
         return caught.value.info
 
 
+def obtainable(
+    tools: ToolTable, questions: Iterable[tuple[str, Mapping[str, Any]]], market: Market, seat: str
+) -> list[str]:
+    """Every byte that a seat can get now: what it is shown, and answers and refusals to these calls."""
+    caller = Caller(tools)
+    seen = [
+        market.rules_view(seat).model_dump_json(),
+        market.turn_view(seat).model_dump_json(),
+        repr(market.code_constants(seat)),
+        repr((market.clock, market.news_mark(seat), seat in market.awaited())),
+        repr(open_actions([tool for tool in tools.values() if tool.kind == "action"], market, seat)),
+    ]
+    for tool, arguments in questions:
+        try:
+            seen.append(caller.ask(market, seat, tool, **arguments).model_dump_json())
+        except IllegalAction as refusal:
+            seen.append(repr(refusal.info))
+    return seen
+
+
 def turn_view(market: Market, seat: str) -> TurnView:
     """What a seat is shown when it is asked."""
     return TurnView(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_former import ROWS
+from tests.cli.test_options import ROWS
 from tests.rooms import room_of
 from tests.source_code import all_modules
 from tests.waiting import LONG

@@ -22,16 +22,6 @@ Change: TypeAlias = Callable[[Forge], object]
 Event: TypeAlias = dict[str, Any]
 
 
-def _forged(group: str, base: str = "auction") -> Callable[[Change], Change]:
-    """Register a change of an honest trace as a case, under its own name."""
-
-    def register(change: Change) -> Change:
-        add(group, change.__name__, _made_by(change, base))
-        return change
-
-    return register
-
-
 def _made_by(change: Change, base: str = "auction") -> Make:
     def make(bases: Bases, folder: Path) -> Path:
         forge = Forge.load(getattr(bases, base))
@@ -39,6 +29,12 @@ def _made_by(change: Change, base: str = "auction") -> Make:
         return forge.save(folder / "case.trace")
 
     return make
+
+
+def _add_all(group: str, changes: Mapping[str, Change], base: str = "auction") -> None:
+    """Register changes of an honest trace as cases."""
+    for name, change in changes.items():
+        add(group, name, _made_by(change, base))
 
 
 def _edit(find: Mapping[str, Any], change: Callable[[Event], object], skip: int = 0) -> Change:
@@ -112,46 +108,37 @@ PLAYERS: Mapping[str, Change] = {
     "field_more": _seated(lambda seating: seating.update(verdict="reproduced")),
     "nobody": lambda forge: forge.change(1, seating=None),
 }
-for _name, _change in PLAYERS.items():
-    add("identity", _name, _made_by(_change))
+_add_all("identity", PLAYERS)
 
 
-def _change_of_seats(forge: Forge) -> int:
-    return forge.seq_of(event="seated")
+def _seats_changed(change: Callable[[Forge, int], object]) -> Change:
+    """A change of the event that says that somebody else plays from now on."""
+    return lambda forge: change(forge, forge.seq_of(event="seated"))
 
 
-@_forged("identity")
-def seated_event_removed(forge: Forge) -> None:
-    forge.remove(_change_of_seats(forge))
-
-
-@_forged("identity")
-def seated_event_moved(forge: Forge) -> None:
-    place = _change_of_seats(forge)
+def _moved(forge: Forge, place: int) -> None:
     body = forge.event(place)
     forge.remove(place)
     forge.insert(place + 1, body)
 
 
-@_forged("identity")
-def seated_event_for_another_policy(forge: Forge) -> None:
-    place = _change_of_seats(forge)
-    forge.edit(place, lambda event: event["seating"]["players"].update(S2=_spoken("policy:truthful", "truthful")))
+def _with_player(seat: str, label: str, policy: str | None) -> Change:
+    spoken = {"label": label, "policy": policy, "late": False, "privileged": False, "agent": None}
+    return _seats_changed(
+        lambda forge, place: forge.edit(place, lambda event: event["seating"]["players"].update({seat: spoken}))
+    )
 
 
-@_forged("identity")
-def seated_event_of_no_seat(forge: Forge) -> None:
-    forge.edit(_change_of_seats(forge), lambda event: event["seating"]["players"].update(B9=_spoken("B9", None)))
-
-
-@_forged("identity")
-def seated_event_after_the_end(forge: Forge) -> None:
-    forge.insert(len(forge.bodies) + 1, forge.event(_change_of_seats(forge)))
-
-
-def _spoken(label: str, policy: str | None) -> Event:
-    return {"label": label, "policy": policy, "late": False, "privileged": False, "agent": None}
-
+SEATED: Mapping[str, Change] = {
+    "seated_event_removed": _seats_changed(lambda forge, place: forge.remove(place)),
+    "seated_event_moved": _seats_changed(_moved),
+    "seated_event_for_another_policy": _with_player("S2", "policy:truthful", "truthful"),
+    "seated_event_of_no_seat": _with_player("B9", "B9", None),
+    "seated_event_after_the_end": _seats_changed(
+        lambda forge, place: forge.insert(len(forge.bodies) + 1, forge.event(place))
+    ),
+}
+_add_all("identity", SEATED)
 
 # --- beside the chain, and the seal ---------------------------------------------------------------------------------
 
@@ -188,17 +175,13 @@ def _amended(amend: Callable[[Event], object]) -> Change:
     return lambda forge: setattr(forge, "amend", amend)
 
 
-@_forged("beside")
-def times_sealed_anew(forge: Forge) -> None:
-    forge.side[6]["latency_us"] = 1
-
-
-@_forged("beside")
-def costs_sealed_anew(forge: Forge) -> None:
+def _cheaper(forge: Forge) -> None:
     forge.notes[0] = (forge.notes[0][0], forge.notes[0][1].replace(b"0.01", b"0.00"))
 
 
 SEALED: Mapping[str, Change] = {
+    "times_sealed_anew": lambda forge: forge.side[6].update(latency_us=1),
+    "costs_sealed_anew": _cheaper,
     "end_reason_sealed_anew": _about(end_reason="terminated:agreement"),
     "outcome_digest_sealed_anew": _about(outcome_digest="0" * 64),
     "line_less": _amended(lambda about: about["beside"].pop("calls")),
@@ -208,8 +191,7 @@ SEALED: Mapping[str, Change] = {
     "no_line": _amended(lambda about: about.pop("beside")),
     "never_sealed": lambda forge: forge.unseal(),
 }
-for _name, _change in SEALED.items():
-    add("beside", _name, _made_by(_change))
+_add_all("beside", SEALED)
 
 
 def _signed(by: int, of_another: bool = False) -> Make:
@@ -260,53 +242,48 @@ CALLS: Mapping[str, Change] = {
     "parent_of_an_action": _edit({"seat": "S1", "tool": "send_message", "status": "ok"}, _set(parent="r1.S1.4")),
     "child_without_its_parent": _edit(_CHILD, _set(parent=None)),
 }
-for _name, _change in CALLS.items():
-    add("calls", _name, _made_by(_change))
+_add_all("calls", CALLS)
 
 
-def _answer_of(forge: Forge, **find: Any) -> Event:
-    """The fields of a call that was carried out, for one that was not."""
-    event = forge.event(forge.seq_of(**find))
+def _words(code: str, message: str, hint: str) -> Event:
+    return {"code": code, "message": message, "hint": hint, "retryable": True}
+
+
+FAULT = _words("internal_error", "the server failed; the call changed nothing", "try again or go on")
+_NOTHING: Mapping[str, Any] = dict.fromkeys(("result", "result_ref", "result_digest", "result_size", "refs"))
+
+
+def _invalid(message: str) -> Event:
+    return _words("invalid_arguments", message, "call it again")
+
+
+def _denied(**fields: Any) -> Change:
+    """The denied call otherwise."""
+    return lambda forge: forge.change(forge.seq_of(**_DENIED), **fields)
+
+
+def _answered(**fields: Any) -> Change:
+    """The denied call with the fields of one that was carried out."""
     names = ("status", "error", "result", "result_ref", "result_digest", "result_size", "refs", "parent")
-    return {name: event[name] for name in names}
+
+    def change(forge: Forge) -> None:
+        event = forge.event(forge.seq_of(seat="B1", tool="view_my_value"))
+        _denied(**{**{name: event[name] for name in names}, **fields})(forge)
+
+    return change
 
 
-@_forged("calls", "bargain")
-def read_beyond_a_limit(forge: Forge) -> None:
-    forge.change(forge.seq_of(**_DENIED), **_answer_of(forge, seat="B1", tool="view_my_value"))
-
-
-@_forged("calls", "bargain")
-def read_beyond_a_limit_in_a_program(forge: Forge) -> None:
-    answer = _answer_of(forge, seat="B1", tool="view_my_value")
-    forge.change(forge.seq_of(**_DENIED), **{**answer, "parent": "r1.B1.9"})
-
-
-@_forged("calls", "bargain")
-def read_beyond_a_limit_called_busy(forge: Forge) -> None:
-    """What a host refuses counts against no limit."""
-    error = ("busy", "your code is still running", "wait for the answer of execute_code", True)
-    said = dict(zip(("code", "message", "hint", "retryable"), error, strict=True))
-    forge.change(forge.seq_of(**_DENIED), error=said)
-
-
-@_forged("calls", "bargain")
-def read_beyond_a_limit_called_a_fault(forge: Forge) -> None:
-    forge.change(forge.seq_of(**_DENIED), status="failed", error=FAULT)
-
-
-@_forged("calls", "bargain")
-def read_beyond_a_limit_called_invalid(forge: Forge) -> None:
-    forge.change(forge.seq_of(**_DENIED), status="invalid", error=_invalid("arguments must be an object"))
-
-
-@_forged("calls")
-def limit_that_does_not_exist(forge: Forge) -> None:
-    """Seats that were refused nothing look as if they had used up something."""
-    limit = ("call_limit", "at most 3 calls (read) per round are allowed", "tools that end the turn still work", True)
-    said = dict(zip(("code", "message", "hint", "retryable"), limit, strict=True))
-    nothing = {"result": None, "result_ref": None, "result_digest": None, "result_size": None, "refs": None}
-    forge.change(forge.seq_of(**_READ), status="denied", error=said, **nothing)
+LIMITS: Mapping[str, Change] = {
+    "read_beyond_a_limit": _answered(),
+    "read_beyond_a_limit_in_a_program": _answered(parent="r1.B1.9"),
+    # What a host refuses counts against no limit.
+    "read_beyond_a_limit_called_busy": _denied(
+        error=_words("busy", "your code is still running", "wait for the answer of execute_code")
+    ),
+    "read_beyond_a_limit_called_a_fault": _denied(status="failed", error=FAULT),
+    "read_beyond_a_limit_called_invalid": _denied(status="invalid", error=_invalid("arguments must be an object")),
+}
+_add_all("calls", LIMITS, "bargain")
 
 
 def _open_at_the_end(forge: Forge, children: int) -> None:
@@ -321,37 +298,18 @@ def _open_at_the_end(forge: Forge, children: int) -> None:
         forge.insert(first + number, {**child, "call": f"r1.S1.{6 + number}"})
 
 
-@_forged("calls")
-def two_hundred_children(forge: Forge) -> None:
-    _open_at_the_end(forge, 200)
-
-
-@_forged("calls")
-def two_hundred_and_one_children(forge: Forge) -> None:
-    _open_at_the_end(forge, 201)
-
-
-@_forged("calls")
-def program_that_stays_open(forge: Forge) -> None:
-    """Its seat goes on as if nothing ran."""
-    forge.remove(forge.seq_of(**_PROGRAM))
-
-
-@_forged("calls")
-def program_that_is_lost(forge: Forge) -> None:
+def _lost_program(times: int) -> Change:
     """As a host leaves it that was killed and restarted."""
-    _open_at_the_end(forge, 3)
-    forge.insert(len(forge.bodies) + 1, _lost(forge, "r1.S1.4"))
 
+    def change(forge: Forge) -> None:
+        _open_at_the_end(forge, 3)
+        for _ in range(times):
+            forge.insert(len(forge.bodies) + 1, _lost(forge, "r1.S1.4"))
 
-@_forged("calls")
-def program_that_is_lost_twice(forge: Forge) -> None:
-    program_that_is_lost(forge)
-    forge.insert(len(forge.bodies) + 1, _lost(forge, "r1.S1.4"))
+    return change
 
 
 def _lost(forge: Forge, call: str) -> Event:
-    lost = ("code_lost", "the host was restarted while your program ran; nothing of it was kept", "run it again", True)
     return {
         **forge.event(len(forge.bodies)),
         "call": call,
@@ -359,12 +317,28 @@ def _lost(forge: Forge, call: str) -> Event:
         "tool": "execute_code",
         "kind": "analysis",
         "arguments": {},
-        "refs": None,
         "status": "rejected",
-        "error": dict(zip(("code", "message", "hint", "retryable"), lost, strict=True)),
-        **dict.fromkeys(("result", "result_ref", "result_digest", "result_size")),
+        "error": _words(
+            "code_lost", "the host was restarted while your program ran; nothing of it was kept", "run it again"
+        ),
+        **_NOTHING,
     }
 
+
+_NO_LIMIT = _words("call_limit", "at most 3 calls (read) per round are allowed", "tools that end the turn still work")
+OPEN: Mapping[str, Change] = {
+    # Seats that were refused nothing look as if they had used up something.
+    "limit_that_does_not_exist": lambda forge: forge.change(
+        forge.seq_of(**_READ), status="denied", error=_NO_LIMIT, **_NOTHING
+    ),
+    "two_hundred_children": lambda forge: _open_at_the_end(forge, 200),
+    "two_hundred_and_one_children": lambda forge: _open_at_the_end(forge, 201),
+    # Its seat goes on as if nothing ran.
+    "program_that_stays_open": lambda forge: forge.remove(forge.seq_of(**_PROGRAM)),
+    "program_that_is_lost": _lost_program(1),
+    "program_that_is_lost_twice": _lost_program(2),
+}
+_add_all("calls", OPEN)
 
 # --- programs -------------------------------------------------------------------------------------------------------
 
@@ -402,30 +376,25 @@ PROGRAMS: Mapping[str, Change] = {
     "message_that_controls_a_terminal": _edit(_FAILED, _error(message="\x1b]0;title\x07\u202e\x9b31m")),
     "failure_with_a_result": _edit(_FAILED, _set(result={"output": "42", "value": 42, "inner_calls": 1})),
 }
-for _name, _change in PROGRAMS.items():
-    add("programs", _name, _made_by(_change))
+_add_all("programs", PROGRAMS)
 
 # --- refusals and faults --------------------------------------------------------------------------------------------
 
-FAULT: Event = {
-    "code": "internal_error",
-    "message": "the server failed; the call changed nothing",
-    "hint": "try again or go on",
-    "retryable": True,
-}
 _INVALID: Mapping[str, Any] = {"seat": "S1", "status": "invalid"}
 _UNKNOWN: Mapping[str, Any] = {"seat": "S1", "tool": "no_such_tool"}
 _REUSED: Mapping[str, Any] = {"seat": "S1", "status": "denied", "tool": "send_message"}
-_NOTHING: Mapping[str, Any] = dict.fromkeys(("result", "result_ref", "result_digest", "result_size", "refs"))
-
-
-def _invalid(message: str) -> Event:
-    return {"code": "invalid_arguments", "message": message, "hint": "call it again", "retryable": True}
 
 
 def _cut(**fields: Any) -> Change:
     """The arguments of the refused call that are kept in part."""
     return _edit(_INVALID, lambda event: event["arguments"].update(fields), skip=1)
+
+
+def _fitting(forge: Forge) -> None:
+    """Nothing but the word of the host says that a key was used before."""
+    refusal = forge.event(forge.seq_of(**_REUSED))
+    place = forge.seq_of(**_UNKNOWN)
+    forge.change(place, **{name: refusal[name] for name in ("tool", "kind", "arguments", "error")})
 
 
 REFUSALS: Mapping[str, Change] = {
@@ -455,18 +424,9 @@ REFUSALS: Mapping[str, Change] = {
     "fault_of_no_tool": _edit(_UNKNOWN, _set(status="failed", error=FAULT)),
     "fault_of_another_kind": _edit(_READ, _set(status="failed", kind="action", error=FAULT, **_NOTHING)),
     "status_of_no_kind": _edit(_READ, _set(status="lost")),
+    "a_fitting_host_refusal": _fitting,
 }
-for _name, _change in REFUSALS.items():
-    add("refusals", _name, _made_by(_change))
-
-
-@_forged("refusals")
-def a_fitting_host_refusal(forge: Forge) -> None:
-    """Nothing but the word of the host says that a key was used before."""
-    refusal = forge.event(forge.seq_of(**_REUSED))
-    place = forge.seq_of(**_UNKNOWN)
-    forge.change(place, **{name: refusal[name] for name in ("tool", "kind", "arguments", "error")})
-
+_add_all("refusals", REFUSALS)
 
 # --- order and ends -------------------------------------------------------------------------------------------------
 
@@ -492,55 +452,35 @@ _tail_off("order", "tail_off_a_sealed_trace", closed=False)
 _tail_off("order", "tail_off_an_unsealed_trace", closed=True)
 
 
-@_forged("order")
-def tail_off_and_sealed_anew(forge: Forge) -> None:
-    forge.remove(len(forge.bodies) - 5, len(forge.bodies))
-
-
-@_forged("order")
-def tail_off_within_a_batch(forge: Forge) -> None:
+def _within_a_batch(forge: Forge) -> None:
     """The last act of a round without the closure that it brings."""
     forge.unseal()
     forge.remove(forge.seq_of(event="round_closed", round=3), len(forge.bodies))
 
 
-@_forged("order")
-def closure_moved(forge: Forge) -> None:
-    place = forge.seq_of(event="round_closed")
-    forge.bodies[place - 2 : place] = [forge.bodies[place - 1], forge.bodies[place - 2]]
-    forge.renumber()
+def _exchanged(**find: Any) -> Change:
+    """An event before the one that it follows."""
+
+    def change(forge: Forge) -> None:
+        place = forge.seq_of(**find)
+        forge.bodies[place - 2 : place] = [forge.bodies[place - 1], forge.bodies[place - 2]]
+        forge.renumber()
+
+    return change
 
 
-@_forged("order")
-def calls_in_another_order(forge: Forge) -> None:
-    place = forge.seq_of(**_READ)
-    forge.bodies[place - 2 : place] = [forge.bodies[place - 1], forge.bodies[place - 2]]
-    forge.renumber()
-
-
-@_forged("order")
-def event_missing(forge: Forge) -> None:
-    forge.remove(forge.seq_of(tool="send_message", seat="B2"))
-
-
-@_forged("order")
-def second_start(forge: Forge) -> None:
-    forge.insert(5, forge.event(1))
-
-
-@_forged("order")
-def event_after_the_end(forge: Forge) -> None:
-    forge.insert(len(forge.bodies) + 1, forge.event(forge.seq_of(**_READ)))
-
-
-@_forged("order")
-def unknown_event(forge: Forge) -> None:
-    forge.insert(5, {**forge.event(1), "event": "message_sent"})
-
-
-@_forged("order")
-def no_event(forge: Forge) -> None:
-    forge.remove(1, len(forge.bodies))
+ORDERS: Mapping[str, Change] = {
+    "tail_off_and_sealed_anew": lambda forge: forge.remove(len(forge.bodies) - 5, len(forge.bodies)),
+    "tail_off_within_a_batch": _within_a_batch,
+    "closure_moved": _exchanged(event="round_closed"),
+    "calls_in_another_order": _exchanged(**_READ),
+    "event_missing": lambda forge: forge.remove(forge.seq_of(tool="send_message", seat="B2")),
+    "second_start": lambda forge: forge.insert(5, forge.event(1)),
+    "event_after_the_end": lambda forge: forge.insert(len(forge.bodies) + 1, forge.event(forge.seq_of(**_READ))),
+    "unknown_event": lambda forge: forge.insert(5, {**forge.event(1), "event": "message_sent"}),
+    "no_event": lambda forge: forge.remove(1, len(forge.bodies)),
+}
+_add_all("order", ORDERS)
 
 
 def _with_the_other(joined: bool) -> Make:

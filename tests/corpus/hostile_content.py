@@ -7,9 +7,10 @@ import os
 import socket
 import sqlite3
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import orjson
 from tests.corpus.bases import Bases
@@ -171,24 +172,19 @@ def _unfinished(bases: Bases, folder: Path) -> tuple[Path, dict[int, bytes], int
     return path, kept, count
 
 
-@case("journals")
-def a_live_copy_without_its_log(bases: Bases, folder: Path) -> Path:
-    path, _, _ = _unfinished(bases, folder)
-    return path
+def _unfinished_with(log: bool = True, **how: int) -> Make:
+    def make(bases: Bases, folder: Path) -> Path:
+        path, pages, count = _unfinished(bases, folder)
+        if log:
+            _wal(path, pages, count, **how)
+        return path
+
+    return make
 
 
-@case("journals")
-def a_live_copy_whose_log_has_other_salts(bases: Bases, folder: Path) -> Path:
-    path, pages, count = _unfinished(bases, folder)
-    _wal(path, pages, count, frame_salt=2)
-    return path
-
-
-@case("journals")
-def a_live_copy_whose_log_is_spoilt(bases: Bases, folder: Path) -> Path:
-    path, pages, count = _unfinished(bases, folder)
-    _wal(path, pages, count, spoil=1)
-    return path
+add("journals", "a_live_copy_without_its_log", _unfinished_with(log=False))
+add("journals", "a_live_copy_whose_log_has_other_salts", _unfinished_with(frame_salt=2))
+add("journals", "a_live_copy_whose_log_is_spoilt", _unfinished_with(spoil=1))
 
 
 @case("journals")
@@ -212,64 +208,45 @@ def _forged(bases: Bases, folder: Path) -> tuple[Forge, Path]:
     return Forge.load(bases.auction), folder / "case.trace"
 
 
-@case("sizes")
-def core_of_17_mib(bases: Bases, folder: Path) -> Path:
-    forge, path = _forged(bases, folder)
-    forge.edit_core(lambda core: core["scenario"].update(description="x" * 17 * MIB))
-    return forge.save(path)
-
-
-@case("sizes")
-def about_of_5_mib(bases: Bases, folder: Path) -> Path:
-    forge, path = _forged(bases, folder)
-    forge.about["remarks"] = {"long": "x" * 5 * MIB}
-    return forge.save(path)
-
-
-@case("sizes")
-def event_of_9_mib(bases: Bases, folder: Path) -> Path:
-    forge, path = _forged(bases, folder)
-    forge.change(forge.seq_of(tool="send_message", seat="S1"), arguments={"message": "x" * 9 * MIB})
-    return forge.save(path)
-
-
-@case("sizes")
-def result_of_2_mib(bases: Bases, folder: Path) -> Path:
-    forge, path = _forged(bases, folder)
+def _large_result(forge: Forge) -> None:
     large = b'"' + b"x" * 2 * MIB + b'"'
     forge.blobs[digest(large)] = large
     place = forge.seq_of(tool="execute_code", status="ok")
     forge.change(place, result_ref=digest(large), result_digest=digest(large), result_size=len(large))
-    return forge.save(path)
 
 
-@case("sizes")
-def model_record_of_5_mib(bases: Bases, folder: Path) -> Path:
-    forge, path = _forged(bases, folder)
-    forge.notes.append(("S1", orjson.dumps({"kind": "plan", "text": "x" * 5 * MIB})))
-    return forge.save(path)
+def _core(change: Callable[[dict[str, Any]], object]) -> Callable[[Forge], object]:
+    return lambda forge: forge.edit_core(change)
 
 
-@case("sizes")
-def two_hundred_thousand_seats(bases: Bases, folder: Path) -> Path:
-    forge, path = _forged(bases, folder)
-    seats = [{"id": f"B{number}", "role": "buyer"} for number in range(1, 200_001)]
-    forge.edit_core(lambda core: core.update(seats=seats))
-    return forge.save(path)
+SEATS = [{"id": f"B{number}", "role": "buyer"} for number in range(1, 200_001)]
+SIZES: Mapping[str, Callable[[Forge], object]] = {
+    "core_of_17_mib": _core(lambda core: core["scenario"].update(description="x" * 17 * MIB)),
+    "about_of_5_mib": lambda forge: forge.about.update(remarks={"long": "x" * 5 * MIB}),
+    "event_of_9_mib": lambda forge: forge.change(
+        forge.seq_of(tool="send_message", seat="S1"), arguments={"message": "x" * 9 * MIB}
+    ),
+    "result_of_2_mib": _large_result,
+    "model_record_of_5_mib": lambda forge: forge.notes.append(
+        ("S1", orjson.dumps({"kind": "plan", "text": "x" * 5 * MIB}))
+    ),
+    "two_hundred_thousand_seats": _core(lambda core: core.update(seats=SEATS)),
+    "a_million_rounds": _core(lambda core: core["scenario"].update(rounds=10**6, n_buyers=10**6, n_sellers=10**6)),
+    "seat_of_a_megabyte": _core(lambda core: core["seats"][0].update(id="B" * MIB)),
+}
 
 
-@case("sizes")
-def a_million_rounds(bases: Bases, folder: Path) -> Path:
-    forge, path = _forged(bases, folder)
-    forge.edit_core(lambda core: core["scenario"].update(rounds=10**6, n_buyers=10**6, n_sellers=10**6))
-    return forge.save(path)
+def _sized(change: Callable[[Forge], object]) -> Make:
+    def make(bases: Bases, folder: Path) -> Path:
+        forge, path = _forged(bases, folder)
+        change(forge)
+        return forge.save(path)
+
+    return make
 
 
-@case("sizes")
-def seat_of_a_megabyte(bases: Bases, folder: Path) -> Path:
-    forge, path = _forged(bases, folder)
-    forge.edit_core(lambda core: core["seats"][0].update(id="B" * MIB))
-    return forge.save(path)
+for _name, _size in SIZES.items():
+    add("sizes", _name, _sized(_size))
 
 
 @case("sizes")
@@ -419,21 +396,27 @@ def line_that_names_a_core_in_its_about(bases: Bases, folder: Path) -> Path:
 # --- files ----------------------------------------------------------------------------------------------------------
 
 
-def _place(folder: Path) -> Path:
-    return folder / "case.trace"
+def _at(put: Callable[[Path], object]) -> Make:
+    """What is put where the trace is looked for."""
+
+    def make(_: Bases, folder: Path) -> Path:
+        path = folder / "case.trace"
+        put(path)
+        return path
+
+    return make
 
 
-@case("files")
-def a_pipe(bases: Bases, folder: Path) -> Path:
-    os.mkfifo(_place(folder))
-    return _place(folder)
-
-
-@case("files")
-def a_device(bases: Bases, folder: Path) -> Path:
-    """By a link: making a device takes the rights of root."""
-    _place(folder).symlink_to("/dev/zero")
-    return _place(folder)
+FILES: Mapping[str, Callable[[Path], object]] = {
+    "a_pipe": os.mkfifo,
+    # By a link: making a device takes the rights of root.
+    "a_device": lambda path: path.symlink_to("/dev/zero"),
+    "a_folder": Path.mkdir,
+    "a_link_to_itself": lambda path: path.symlink_to("case.trace"),
+    "zero_bytes": Path.touch,
+}
+for _name, _put in FILES.items():
+    add("files", _name, _at(_put))
 
 
 @case("files")
@@ -443,19 +426,13 @@ def a_socket(bases: Bases, folder: Path) -> Path:
     with socket.socket(socket.AF_UNIX) as bound:
         bound.bind(f"/proc/self/fd/{opened}/case.trace")
     os.close(opened)
-    return _place(folder)
-
-
-@case("files")
-def a_folder(bases: Bases, folder: Path) -> Path:
-    _place(folder).mkdir()
-    return _place(folder)
+    return folder / "case.trace"
 
 
 @case("files")
 def a_link_out(bases: Bases, folder: Path) -> Path:
     """Named as a folder: what lies outside of it was not asked for."""
-    _place(folder).symlink_to(canary(folder))
+    (folder / "case.trace").symlink_to(canary(folder))
     return folder
 
 
@@ -463,18 +440,6 @@ def a_link_out(bases: Bases, folder: Path) -> Path:
 def a_linked_folder(bases: Bases, folder: Path) -> Path:
     (folder / "linked").symlink_to(canary(folder).parent)
     return folder
-
-
-@case("files")
-def a_link_to_itself(bases: Bases, folder: Path) -> Path:
-    _place(folder).symlink_to("case.trace")
-    return _place(folder)
-
-
-@case("files")
-def zero_bytes(bases: Bases, folder: Path) -> Path:
-    _place(folder).touch()
-    return _place(folder)
 
 
 @case("files")

@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import orjson
-from tests.corpus import hostile_content
 from tests.corpus.bases import Bases
-from tests.corpus.cases import add
+from tests.corpus.cases import CASES, add
 from tests.corpus.hostile_content import DEEP, MIB
 from tests.corpus.hostile_imports import written_file
 
@@ -62,4 +61,4 @@ def _five_gibibytes(bases: Bases, folder: Path) -> Path:
 
 add("logs", "five_gibibytes_of_nothing", _five_gibibytes)
 for _kind in ("a_pipe", "a_device", "a_socket", "a_folder", "a_link_to_itself", "no_rights"):
-    add("logs", _kind, getattr(hostile_content, _kind))
+    add("logs", _kind, CASES["files"][_kind])

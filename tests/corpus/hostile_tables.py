@@ -263,23 +263,16 @@ def page_in_a_circle(bases: Bases, folder: Path) -> Path:
     return pages.save()
 
 
-@case("structure")
-def tables_share_a_root(bases: Bases, folder: Path) -> Path:
-    path = copied(bases.auction, folder)
-    return _schema_row(path, "rootpage = (SELECT rootpage FROM sqlite_master WHERE name = 'prompt_calls')")
+def _schema_row(change: str) -> Make:
+    return _made_by(f"PRAGMA writable_schema = ON; UPDATE sqlite_master SET {change} WHERE name = 'agent_events'")
 
 
-@case("structure")
-def root_beyond_the_file(bases: Bases, folder: Path) -> Path:
-    return _schema_row(copied(bases.auction, folder), "rootpage = 999999")
-
-
-def _schema_row(path: Path, change: str) -> Path:
-    with closing(sqlite3.connect(path)) as database:
-        database.execute("PRAGMA writable_schema = ON")
-        database.execute(f"UPDATE sqlite_master SET {change} WHERE name = 'agent_events'")
-        database.commit()
-    return path
+add(
+    "structure",
+    "tables_share_a_root",
+    _schema_row("rootpage = (SELECT rootpage FROM sqlite_master WHERE name = 'prompt_calls')"),
+)
+add("structure", "root_beyond_the_file", _schema_row("rootpage = 999999"))
 
 
 def _header(name: str, at: int, value: int, width: int) -> None:
@@ -298,13 +291,7 @@ _header("unknown_file_format", 18, 0x0909, 2)
 _header("reserved_bytes", 20, 255, 1)
 _header("text_in_utf_16", 56, 2, 4)
 _header("schema_format_unknown", 44, 9, 4)
-
-
-@case("structure")
-def page_count_too_small(bases: Bases, folder: Path) -> Path:
-    pages = _pages(bases, folder)
-    pages.put(28, 5)
-    return pages.save()
+_header("page_count_too_small", 28, 5, 4)
 
 
 @case("structure")

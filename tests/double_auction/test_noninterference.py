@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.calling import obtainable
 
-from tradefair.contract import Closure, IllegalAction
-from tradefair.contract.kernel.turns import open_actions
+from tradefair.contract import Closure
 from tradefair.double_auction import MARKET
 from tradefair.double_auction.rules import DoubleAuction
 
 Open = Callable[..., DoubleAuction]
-Ask = Callable[..., Any]
 Close = Callable[[DoubleAuction, Mapping[str, int]], Closure]
 
 QUESTIONS: list[tuple[str, dict[str, Any]]] = [
@@ -38,23 +38,7 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def _everything(market: DoubleAuction, seat: str, ask: Ask) -> list[str]:
-    """Every byte that the seat can get now."""
-    seen = [
-        market.rules_view(seat).model_dump_json(),
-        market.turn_view(seat).model_dump_json(),
-        repr(market.code_constants(seat)),
-        repr(market.clock),
-        repr(market.news_mark(seat)),
-        repr(seat in market.awaited()),
-        repr(open_actions([tool for tool in MARKET.tools.values() if tool.kind == "action"], market, seat)),
-    ]
-    for tool, arguments in QUESTIONS:
-        try:
-            seen.append(ask(market, seat, tool, **arguments).model_dump_json())
-        except IllegalAction as refusal:
-            seen.append(repr(refusal.info))
-    return seen
+everything = partial(obtainable, MARKET.tools, QUESTIONS)
 
 
 @given(
@@ -65,7 +49,7 @@ def _everything(market: DoubleAuction, seat: str, ask: Ask) -> list[str]:
 )
 @settings(max_examples=60, deadline=None)
 def test_nothing_a_seat_can_get_depends_on_what_is_private_to_others(
-    open_market: Open, ask: Ask, close: Close, seat: str, closed: list[list[int]], pending: dict[str, int], salt: int
+    open_market: Open, close: Close, seat: str, closed: list[list[int]], pending: dict[str, int], salt: int
 ) -> None:
     market = open_market("bazaar", 11, n_buyers=3, n_sellers=3)
     for quotes in closed:
@@ -81,7 +65,7 @@ def test_nothing_a_seat_can_get_depends_on_what_is_private_to_others(
         if other in pending:
             assert (twin.sealed[other] == pending[other]) == (other == seat)
     assert [row.row for row in twin.state.rounds] == [row.row for row in market.state.rounds]
-    assert _everything(twin, seat, ask) == _everything(market, seat, ask)
+    assert everything(twin, seat) == everything(market, seat)
 
 
 def test_the_perturbed_market_is_a_copy(open_market: Open, close: Close) -> None:

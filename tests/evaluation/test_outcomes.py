@@ -1,3 +1,9 @@
+"""
+
+Also here:
+- The headline: a ratio of means over seeds, and its interval over blocks of one seed.
+"""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -10,8 +16,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.calling import seating
 
+from tradefair import catalog
 from tradefair.catalog import load_scenario, market_type
+from tradefair.contract import ScenarioError
+from tradefair.evaluation.evaluator import Evaluator, evaluator_of, fields_for
+from tradefair.evaluation.headline import Block, Headline, headline_of
 from tradefair.evaluation.judge.evaluate import evaluate_file
+from tradefair.evaluation.modes.detectors import GENERAL
 from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.table import number_text
 from tradefair.host.episode.episode import Episode
@@ -209,3 +220,89 @@ def test_figures_of_a_trace_whose_chain_does_not_hold_come_with_a_finding(
     found = evaluate_file(path)
     assert found.outcome is not None
     assert found.outcome.findings[0].message.startswith("the chain does not hold")
+
+
+class Almost:
+    """Has a method of an evaluator and is none."""
+
+    def charts(self, trace: object) -> list[object]:
+        return []
+
+
+def _almost(name: str) -> Almost:
+    return Almost()
+
+
+def _none(name: str) -> None:
+    return None
+
+
+def test_an_installed_evaluator_that_is_no_subclass_is_refused_in_one_sentence(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = play("teaching/pie", "half")
+    monkeypatch.setattr(catalog, "evaluator", _almost)
+    with pytest.raises(ScenarioError, match="the evaluator of teaching is a Almost: it must be an instance of"):
+        evaluator_of("teaching")
+    evaluation = evaluate_file(path)
+    assert evaluation.outcome is None
+    assert (evaluation.problem or "").startswith("the evaluator of teaching is a Almost")
+
+
+@pytest.mark.parametrize("market", catalog.market_names())
+def test_every_installed_market_has_an_evaluator_of_its_own_that_names_known_fields(market: str) -> None:
+    evaluator = evaluator_of(market)
+    assert type(evaluator) is not Evaluator
+    assert evaluator.market == market
+    assert evaluator.primary_metrics
+    assert evaluator.whole_ends
+    assert {metric.name for metric in evaluator.primary_metrics} <= {*evaluator.compared_columns}
+
+
+def test_the_base_class_serves_a_market_that_brings_no_evaluator(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = play("teaching/pie", "half")
+    monkeypatch.setattr(catalog, "evaluator", _none)
+    evaluation = evaluate_file(path)
+    assert evaluation.outcome is not None
+    assert {seat: result.calls for seat, result in evaluation.outcome.seats.items()} == {"P1": 4, "P2": 4}
+    assert evaluation.diagnosis is not None
+    assert evaluation.diagnosis.modes_version == GENERAL.digest
+    assert evaluation.diagnosis.findings
+    unknown = evaluator_of("teaching")
+    assert unknown.ran_its_course("terminated:anything")
+    assert fields_for(unknown, {"eater"}, ("a", "b")) == ("a", "b")
+
+
+HEADLINE = Headline(3, "p", "payoff", "naive", "best", 4, ("naive", "best"))
+
+
+def figure(*rows: tuple[float, float, float]):
+    return headline_of(HEADLINE, {seed: Block(*row) for seed, row in enumerate(rows)})
+
+
+def test_nought_is_the_naive_reference_and_one_the_best() -> None:
+    assert figure((10, 10, 20)).value == 0
+    assert figure((20, 10, 20)).value == 1
+    assert figure((25, 10, 20), (5, 10, 20)).value == 0.5
+    assert figure((30, 10, 20), (0, 0, 30)).value == 0.5
+
+
+def test_it_is_a_ratio_of_means_so_that_a_seed_with_nothing_between_counts_as_itself() -> None:
+    # The mean of ratios is not defined here; (6 + 0) / (10 + 0) is.
+    assert figure((6, 0, 10), (5, 5, 5)).value == 0.6
+    assert figure((5, 5, 5)).value is None
+
+
+def test_below_the_least_number_of_seeds_there_is_no_interval() -> None:
+    rows = [(6.0, 0.0, 10.0)] * 4
+    few, enough = figure(*rows[:3]), figure(*rows)
+    assert (few.value, few.low, few.high, few.seeds, few.version) == (0.6, None, None, 3, 3)
+    assert (enough.value, enough.low, enough.high) == (0.6, 0.6, 0.6)
+
+
+def test_the_interval_covers_what_a_normal_bootstrap_would() -> None:
+    # Differences 0 and 1 with equal chance, of 100: sd of the mean 0.05, so about 0.5 ± 0.098.
+    found = figure(*[(float(n % 2), 0.0, 1.0) for n in range(100)])
+    assert found.low == pytest.approx(0.40, abs=0.011)
+    assert found.high == pytest.approx(0.60, abs=0.011)
+    assert found == figure(*[(float(n % 2), 0.0, 1.0) for n in range(100)])

@@ -1,28 +1,44 @@
-"""How an episode begins and ends: what it lets go of, which timers it leaves, what it says of time."""
+"""How an episode begins and ends: what it lets go of, which timers it leaves, what it says of time.
+
+Also here:
+- A connection with a thread of its own: what is done there is done whole, and nothing waits for it in vain.
+- The collector of cycles: no pass while a market is made, none through what lives on, and nothing is kept for good.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+import gc
+import sqlite3
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Generator, Iterator, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.host.conftest import break_log
-from tests.waiting import LONGER, SOON, Stopwatch
+from tests.waiting import LONG, LONGER, SOON, Stopwatch
 
 from tradefair.catalog import load_scenario
 from tradefair.contract import Closure
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.kernel.core import Core
+from tradefair.host.doors.collecting import collect, without_passes
+from tradefair.host.doors.hosting import Host
+from tradefair.host.episode.apart import Apart
 from tradefair.host.episode.episode import Episode
 from tradefair.host.episode.log import FILES, Row
+from tradefair.host.episode.orders import Order, checked
 from tradefair.host.seats.scripted import Scripted
 from tradefair.marketplace import MARKET as MARKETPLACE
 from tradefair.teaching import MARKET
 from tradefair.testing.playthrough import policy_maker
 from tradefair.tracestore import Manifest, open_trace
+from tradefair.tracestore.append import connect
 
 
 async def fail(*_: Any) -> Any:
@@ -264,3 +280,129 @@ async def test_a_tick_that_cannot_close_the_round_ends_the_episode(table: Any, u
     events = table.events(episode)
     assert [event["seq"] for event in events] == list(range(1, episode.core.seq + 1))
     assert [event["round"] for event in events if event["event"] == "round_closed"] == [1]
+
+
+def opened(path: Path) -> Apart:
+    return Apart(lambda: connect(path))
+
+
+async def test_work_is_done_in_one_thread_and_whole_though_its_caller_goes(tmp_path: Path) -> None:
+    apart = opened(tmp_path / "a.db")
+    await apart
+    go, names = threading.Event(), list[str]()
+
+    def work() -> int:
+        go.wait(LONG)
+        names.append(threading.current_thread().name)
+        apart.own.execute("CREATE TABLE t (n)")
+        apart.own.execute("INSERT INTO t VALUES (7)")
+        return 7
+
+    left = apart.run(work)
+    left.cancel()
+    go.set()
+    assert await apart.run(lambda: apart.own.execute("SELECT n FROM t").fetchall()) == [(7,)]
+    assert await apart.run(lambda: threading.current_thread().name) == names[0]
+    with pytest.raises(sqlite3.OperationalError):
+        await apart.run(lambda: apart.own.execute("SELECT n FROM missing"))
+    await apart.close()
+
+
+async def test_what_is_queued_is_done_before_it_is_closed_and_nothing_afterwards(tmp_path: Path) -> None:
+    apart = opened(tmp_path / "a.db")
+    await apart
+    queued = apart.run(lambda: apart.own.execute("SELECT 1").fetchone())
+    await asyncio.gather(apart.close(), apart.close())
+    assert await queued == (1,)
+    with pytest.raises(sqlite3.ProgrammingError):
+        await apart.run(lambda: 1)
+    await apart.close()
+
+
+async def test_what_cannot_be_opened_says_why(tmp_path: Path) -> None:
+    with pytest.raises(sqlite3.OperationalError):
+        await opened(tmp_path / "missing" / "a.db")
+
+
+def test_what_nobody_closes_holds_no_process(tmp_path: Path) -> None:
+    program = """
+import asyncio, sys
+from tradefair.host.episode.apart import Apart
+from tradefair.tracestore.append import connect
+async def leave():
+    global kept
+    kept = Apart(lambda: connect(sys.argv[1]))
+    await kept
+asyncio.run(leave())
+"""
+    place = str(tmp_path / "a.db")
+    subprocess.run([sys.executable, "-c", program, place], timeout=LONG, check=True)
+
+
+class _Ring:
+    """Refers to itself."""
+
+    def __init__(self) -> None:
+        self.ring = self
+
+
+@pytest.fixture
+def passes() -> Generator[list[int]]:
+    """The generations that passes went through; they come after every tenth object."""
+    seen, thresholds = list[int](), gc.get_threshold()
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            seen.append(info["generation"])
+
+    gc.callbacks.append(note)
+    gc.set_threshold(10)
+    try:
+        yield seen
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.callbacks.remove(note)
+        gc.unfreeze()
+
+
+def test_no_pass_is_made_inside_and_none_goes_through_what_was_made(passes: list[int]) -> None:
+    with without_passes():
+        passes.clear()
+        with without_passes():
+            rings = [_Ring() for _ in range(100)]
+        rings += [_Ring() for _ in range(100)]
+        assert passes == []
+    assert gc.isenabled()
+    # Left out: a pass no longer sees it.
+    assert not any(ring is seen for seen in gc.get_objects() for ring in rings[:1])
+    assert [_Ring() for _ in range(100)]
+    assert 0 in passes
+
+
+def test_what_was_left_out_is_freed_once_nothing_refers_to_it() -> None:
+    with without_passes():
+        ring = _Ring()
+    gone = weakref.ref(ring)
+    del ring
+    gc.collect()
+    assert gone() is not None
+    try:
+        collect()
+        assert gone() is None
+    finally:
+        gc.unfreeze()
+
+
+async def test_a_host_makes_its_markets_without_a_pass(tmp_path: Path, passes: list[int]) -> None:
+    host = Host(tmp_path)
+    host.order(checked(Order(market="teaching", seed=1, seats="all")), "e1")
+    passes.clear()
+    episode = await host.start("e1")
+    assert len(passes) < 20  # thousands of objects: hundreds of passes
+    made = weakref.ref(episode.core)
+    await episode.end("truncated:cancelled")
+    await host.retire("e1")
+    await host.close()
+    del episode, host
+    collect()
+    assert made() is None

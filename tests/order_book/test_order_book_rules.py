@@ -2,6 +2,7 @@
 
 Also here:
 - The book trades as a list that is scanned for the best order would: in random streams and the sample sequences.
+- The worked example of the page, to the digit.
 """
 
 from __future__ import annotations
@@ -12,19 +13,24 @@ import os
 import random
 import statistics
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import pytest
 from benchmarks import zero_intelligence
 from benchmarks.bubbles import deviations
 from benchmarks.order_book_fast import play_fast
 from benchmarks.zero_intelligence import FILE, known, read_schedules, sessions_of
+from tests.evaluation.playing import played_by
 
 from tradefair.catalog import load_scenario
 from tradefair.contract import IllegalAction, ScenarioError
+from tradefair.evaluation.judge.evaluate import evaluate_file
+from tradefair.evaluation.markets.order_book.modes.play import read_game
+from tradefair.evaluation.markets.order_book.outcomes import OrderBookMarket, OrderBookSeat
 from tradefair.order_book.engine.book import Book, Fill, Side
 from tradefair.order_book.model import OrderBookScenario
 from tradefair.order_book.rules import OrderBook
+from tradefair.tracestore import open_trace
 
 DATA = os.environ.get("TRADEFAIR_DATA")
 
@@ -338,3 +344,31 @@ def test_the_sample_sequences_to_the_last_fill() -> None:
         assert [[*level] for level in book.depth("sell", 100)] == sequence["asks"]
         assert {seat: position.get(seat, 0) for seat in sequence["position"]} == sequence["position"]
         assert {seat: cash.get(seat, 0) for seat in sequence["cash"]} == sequence["cash"]
+
+
+def _outcome(path: Path) -> tuple[dict[str, OrderBookSeat], OrderBookMarket]:
+    outcome: Any = evaluate_file(path).outcome
+    return outcome.seats, cast(OrderBookMarket, outcome.market_outcome)
+
+
+def test_one_period_is_that_of_the_page(tmp_path: Path) -> None:
+    path = played_by(tmp_path / "own.trace", "order_book/smoke", {}, 7, "truthful")
+    seats, market = _outcome(path)
+    with open_trace(path) as trace:
+        fills = read_game(trace).fills
+    assert [(fill.buyer, fill.seller, fill.taker, fill.price) for fill in fills] == [
+        ("B2", "S2", "S2", 110),
+        ("B1", "S1", "S1", 140),
+    ]
+    assert (market.max_surplus, market.q_star, market.p_lo, market.p_hi) == (100, 2, 90, 110)
+    assert market.efficiency == 1
+    assert market.alpha == pytest.approx(29.15, abs=0.005)
+    assert {seat: own.profit for seat, own in seats.items()} == {"B1": 0, "B2": 0, "S1": 80, "S2": 20}
+    assert [seats[seat].competitive_profit for seat in ("B1", "B2")] == [40, 10]
+    assert [seats[seat].ceiling for seat in ("B1", "B2")] == [80, 50]
+
+
+def test_a_sniper_in_the_same_seat_takes_its_ceiling(tmp_path: Path) -> None:
+    path = played_by(tmp_path / "own.trace", "order_book/smoke", {"B1": "kaplan"}, 7, "truthful")
+    own = _outcome(path)[0]["B1"]
+    assert (own.profit, own.ceiling_share, own.taken, own.made) == (80, 1.0, 1, 0)

@@ -12,7 +12,7 @@ import orjson
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
-from tests.cli.test_former import today
+from tests.cli.test_options import today
 
 from tradefair.catalog import market_names
 

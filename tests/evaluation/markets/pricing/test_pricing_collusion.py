@@ -12,7 +12,7 @@ from benchmarks import collusion_rates
 from benchmarks.collusion_rates import CONTROLS, Control, main, play, rate
 from hypothesis import given, settings
 from tests.evaluation.mutations import mutated_parts, mutations, parts_of, write_parts
-from tests.runner.test_probe import duopoly, prices
+from tests.runner.test_fork import duopoly, prices
 
 from tradefair.contract import TraceError
 from tradefair.evaluation.collusion import CollusionAsked, Deviation, NotPlayed

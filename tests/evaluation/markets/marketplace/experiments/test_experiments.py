@@ -1,14 +1,22 @@
-"""Experiments over real episodes: scripted customers whose bias and obedience are known, recovered from traces."""
+"""Experiments over real episodes: scripted customers whose bias and obedience are known, recovered from traces.
+
+Also here:
+- Rates, lifts and costs of order over made choices, by hand.
+- The permutation test of ranks, held to counts by hand and to a plain enumeration.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from fractions import Fraction
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from pydantic import JsonValue
 from tests.evaluation.markets.marketplace.modes.playing import Episode, play_market
 from tests.evaluation.mutations import Mutation, mutated_parts, mutations, parts_of, write_parts
@@ -17,6 +25,7 @@ from tests.evaluation.playing import played
 from tradefair.catalog import market_type
 from tradefair.cli import run
 from tradefair.contract import ToolAnswer, ToolCall, Turns, TurnView
+from tradefair.evaluation.markets.marketplace.experiments.bias import Choice, order_bias
 from tradefair.evaluation.markets.marketplace.experiments.manipulation import SURFACES
 from tradefair.evaluation.markets.marketplace.experiments.model import (
     BiasRow,
@@ -24,8 +33,10 @@ from tradefair.evaluation.markets.marketplace.experiments.model import (
     ManipulationCell,
     OverloadRow,
 )
+from tradefair.evaluation.markets.marketplace.experiments.permutation import DRAWS, Block, permutation_test
 from tradefair.evaluation.markets.marketplace.experiments.report import experiment_report
 from tradefair.evaluation.markets.marketplace.experiments.runs import Shopper, episode_of
+from tradefair.evaluation.statistics import sign_flip
 from tradefair.host.server.wire import untrusted
 from tradefair.tracestore import find_traces, open_trace
 
@@ -347,3 +358,151 @@ def _events(path: Path) -> list[dict[str, Any]]:
 def _shopper_of(path: Path) -> Shopper:
     with open_trace(path) as trace:
         return episode_of(trace).shoppers[0]
+
+
+THREE = ("a", "b", "c")
+ORDERS = tuple(permutations(THREE))
+GRADED = {"a": 1.0, "b": 1.1, "c": 1.2}
+
+
+def _runs(choose: str, block: int = 1, worth: dict[str, float] | None = None) -> list[Choice]:
+    """Six arms; `choose` is "first", "last", "nobody" or a business."""
+    worths = worth or dict.fromkeys(THREE, 1.0)
+    runs: list[Choice] = []
+    for arm, ranked in enumerate(ORDERS):
+        chosen = {"first": ranked[0], "last": ranked[-1], "nobody": None}.get(choose, choose)
+        runs.append(Choice(block, arm, ranked, chosen, worths, worths.get(chosen or "", 0.0)))
+    return runs
+
+
+def test_who_takes_the_first_is_recovered_with_lift_three() -> None:
+    found = order_bias([*_runs("first"), *_runs("first", 2)])
+    assert (found.counts, found.rates, found.lifts) == ([12, 0, 0], [1.0, 0.0, 0.0], [3.0, 0.0, 0.0])
+    assert (found.first_to_last, found.hits, found.blocks, found.arms) == (None, 12, 2, 6)
+    assert found.p == pytest.approx(1 / 8_100, rel=1e-12)
+
+
+def test_who_takes_the_same_has_every_rank_equally_often() -> None:
+    found = order_bias(_runs("a"))
+    assert found.rates == pytest.approx([1 / 3] * 3, abs=1e-9)
+    assert found.lifts == [1.0, 1.0, 1.0]  # of the counts, not of rates that are rounded
+    assert (found.first_to_last, found.p, found.hits) == (1.0, 1.0, 2)
+
+
+def test_runs_without_a_choice_count_as_runs_and_not_as_choices() -> None:
+    nobody = order_bias(_runs("nobody"))
+    assert (nobody.runs, nobody.choices, nobody.rates, nobody.lifts) == (6, 0, [None] * 3, [None] * 3)
+    assert (nobody.first_to_last, nobody.p) == (None, 1.0)
+    half = order_bias([*_runs("nobody"), *_runs("first", 2)])
+    assert (half.rates, half.choices, half.runs) == ([1.0, 0.0, 0.0], 6, 12)
+    # The silent block has one value only, and leaves the other block's p as it is.
+    assert half.p == pytest.approx(1 / 90)
+
+
+def test_a_choice_outside_the_ranked_is_counted_beside_them() -> None:
+    found = order_bias(_runs("z"))
+    assert (found.choices, found.counts, found.elsewhere, found.hits) == (6, [0, 0, 0], 6, 0)
+    assert found.rates == [0.0, 0.0, 0.0]
+
+
+def test_order_costs_what_the_best_offer_earns_less_when_it_comes_last() -> None:
+    cost = order_bias(_runs("first", worth=GRADED)).cost_of_order
+    # c is best and first in two arms (1.2 each), last in two (a and b are taken: 1.0 and 1.1).
+    assert cost is not None
+    assert (cost.best_first, cost.best_last, cost.cost, cost.runs) == (1.2, 1.05, 0.15, 4)
+    patient = order_bias(_runs("c", worth=GRADED)).cost_of_order
+    assert patient is not None
+    assert patient.cost == 0
+    assert order_bias(_runs("first")).cost_of_order is None
+
+
+def test_missing_arms_and_repeated_ones_are_said() -> None:
+    found = order_bias([*_runs("first"), *_runs("first", 2)[:4], *_runs("first")[:1]])
+    assert (found.blocks, found.incomplete, found.repeated, found.runs) == (2, 1, 1, 10)
+    # a, a, b, b first: 4 hits in 2!·2! of 4! ways.
+    assert found.p == pytest.approx(1 / 90 / 6)
+
+
+def test_nothing_is_nothing() -> None:
+    found = order_bias([])
+    assert (found.runs, found.p, found.first_to_last, found.rates) == (0, None, None, [])
+    assert order_bias(_runs("first"), tested=False).p is None
+
+
+SIX_ARMS = ("a", "a", "b", "b", "c", "c")
+"""Whom each of the 3! orders of three ranks first."""
+
+BLOCKS = st.integers(1, 4).flatmap(
+    lambda m: st.tuples(
+        st.lists(st.sampled_from("abc"), min_size=m, max_size=m),
+        st.lists(st.sampled_from(["a", "b", "c", "x", None]), min_size=m, max_size=m),
+    )
+)
+
+
+def _plainly(blocks: list[Block]) -> Fraction:
+    """Every combination of the blocks' permutations, one by one."""
+    totals = [0]
+    for block in blocks:
+        ways = [
+            sum(one is not None and one == block.first[arm] for one, arm in zip(block.chosen, order, strict=True))
+            for order in permutations(range(len(block.first)))
+        ]
+        totals = [total + way for total in totals for way in ways]
+    observed = sum(block.hits for block in blocks)
+    return Fraction(sum(total >= observed for total in totals), len(totals))
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 40])
+def test_who_always_takes_the_first_has_one_ninetieth_per_block(blocks: int) -> None:
+    found = permutation_test([Block(SIX_ARMS, SIX_ARMS)] * blocks)
+    assert found is not None
+    assert (found.hits, found.p, found.method) == (6 * blocks, Fraction(1, 90) ** blocks, "exact")
+
+
+def test_who_always_takes_the_same_shows_nothing() -> None:
+    found = permutation_test([Block(SIX_ARMS, ("a",) * 6)])
+    assert found is not None
+    assert (found.hits, found.p) == (2, 1)
+
+
+def test_a_run_without_a_choice_scores_nothing() -> None:
+    nobody = permutation_test([Block(SIX_ARMS, (None,) * 6)])
+    assert nobody is not None
+    assert (nobody.hits, nobody.p) == (0, 1)
+    but_one = permutation_test([Block(SIX_ARMS, ("a", None, None, None, None, None))])
+    assert but_one is not None
+    assert but_one.p == Fraction(1, 3)
+
+
+def test_without_runs_there_is_no_test() -> None:
+    assert permutation_test([]) is None
+    assert permutation_test([Block((), ())]) is None
+
+
+@settings(max_examples=60)
+@given(drawn=st.lists(BLOCKS, min_size=1, max_size=2))
+def test_the_distribution_is_that_of_all_permutations(drawn: list[tuple[list[str], list[str | None]]]) -> None:
+    blocks = [Block(tuple(first), tuple(chosen)) for first, chosen in drawn]
+    found = permutation_test(blocks)
+    assert found is not None
+    assert found.p == _plainly(blocks)
+
+
+def test_many_arms_are_drawn_the_same_each_time() -> None:
+    first = tuple("ab" * 4)
+    found = permutation_test([Block(first, first)])
+    assert found is not None
+    assert found.method == "100,000 draws"
+    assert found.p == Fraction(1_423, DRAWS + 1)
+    # 4!·4! of the 8! permutations put every a where an a was ranked first.
+    assert float(found.p) == pytest.approx(576 / 40_320, rel=0.1)
+
+
+def test_signs_are_counted_exactly_as_far_as_is_asked() -> None:
+    alike = sign_flip([1.0] * 20, exact_to=20)
+    assert alike is not None
+    assert (alike.method, alike.p) == ("exact", round(2 / 2**20, 9))
+    many = sign_flip([1.0, -1.0] * 11, exact_to=20, draws=20_000)
+    assert many is not None
+    assert (many.method, many.p) == ("20,000 draws", 1.0)
