@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,8 @@ from tradefair.evaluation.prove import known, proving
 from tradefair.evaluation.prove.known import is_known, question_of
 from tradefair.evaluation.prove.proof import Refusal
 from tradefair.evaluation.prove.proving import refusal_of
-from tradefair.tracestore import Manifest, open_trace
+from tradefair.evaluation.prove.verify import Check
+from tradefair.tracestore import Manifest, Trace, open_trace
 
 AGENT, RIVAL = "B1", "S1"
 
@@ -40,7 +40,12 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The traces that are re-executed, as they are."""
     seen: list[Path] = []
     verify = proving.verify
-    monkeypatch.setattr(proving, "verify", lambda trace: seen.append(trace.path) or verify(trace))
+
+    def _verify(trace: Trace) -> Check:
+        seen.append(trace.path)
+        return verify(trace)
+
+    monkeypatch.setattr(proving, "verify", _verify)
     return seen
 
 
@@ -58,7 +63,7 @@ def notes(tmp_path: Path) -> Path:
 def test_a_proof_is_made_once_also_by_the_next_process(trace: Path, checked: list[Path], tmp_path: Path) -> None:
     assert [asked(trace), asked(trace)] == [None, None]
     # Another process has the file alone.
-    known._read.cache_clear()
+    known.noted_in.cache_clear()
     assert asked(trace) is None
     assert checked == [trace]
     assert notes(tmp_path).stat().st_mode & 0o077 == 0
@@ -83,6 +88,14 @@ def test_a_refusal_is_no_note_and_a_changed_byte_another_trace(
     assert [path.stem for path in checked] == ["game", "again", "cheat", "cheat"]
 
 
+def nobodys(module: str) -> str:
+    return ""
+
+
+def others() -> list[str]:
+    return ["orjson-0.dist-info"]
+
+
 @pytest.mark.parametrize("how", ["log beside", "not held", "unfinished", "elsewhere"])
 def test_what_is_not_one_finished_file_is_re_executed_each_time(
     how: str, trace: Path, checked: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -92,7 +105,7 @@ def test_what_is_not_one_finished_file_is_re_executed_each_time(
     elif how == "unfinished":
         monkeypatch.setattr(Manifest, "sealed", False)
     elif how == "elsewhere":
-        monkeypatch.setattr(known, "_code", lambda module: "")
+        monkeypatch.setattr(known, "code_of", nobodys)
     for _ in range(2):
         asked(trace, hold=how != "not held")
     assert checked == [trace, trace]
@@ -109,12 +122,14 @@ def test_a_file_that_took_the_name_of_the_one_in_memory_is_not_taken_for_it(trac
         assert not is_known(question_of(opened, None))
 
 
-@pytest.mark.parametrize("open_to_all", [lambda file: file.parent.chmod(0o777), lambda file: file.chmod(0o666)])
+@pytest.mark.parametrize("place", [".", "notes"])
 def test_notes_that_others_could_write_are_not_believed(
-    open_to_all: Callable[[Path], None], trace: Path, checked: list[Path], tmp_path: Path
+    place: str, trace: Path, checked: list[Path], tmp_path: Path
+) -> None:
+    place: str, trace: Path, checked: list[Path], tmp_path: Path
 ) -> None:
     asked(trace)
-    open_to_all(notes(tmp_path))
+    (notes(tmp_path).parent / place).chmod(0o777)
     asked(trace)
     assert len(checked) == 2
 
@@ -124,19 +139,19 @@ def test_other_code_makes_another_question(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(tradefair, "__path__", [str(tmp_path)])
 
     def _note() -> None:
-        known._code.cache_clear()
-        digests.append(known._code("tradefair.pie.tools"))
+        known.code_of.cache_clear()
+        digests.append(known.code_of("tradefair.pie.tools"))
 
     for name in ("contract/kernel/core.py", "pie/policies.py", "pie/data/values.json", "evaluation/reading.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         for content in ("1", "2"):
             (tmp_path / name).write_text(content)
             _note()
-    monkeypatch.setattr(known, "_installed", lambda: ["orjson-0.dist-info"])
+    monkeypatch.setattr(known, "installed", others)
     _note()
     assert len({*digests}) == len(digests) == 9
-    assert known._code("elsewhere.pie") == ""
-    known._code.cache_clear()
+    assert known.code_of("elsewhere.pie") == ""
+    known.code_of.cache_clear()
 
 
 def test_the_notes_are_begun_anew_when_there_are_too_many(
@@ -161,7 +176,7 @@ import tradefair.{market}.policies
 print(*(name for name in sys.modules if name.startswith("tradefair.")))
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ})
-    tops = (*(package.replace("/", ".") for package in known._JUDGES), market)
+    tops = (*(package.replace("/", ".") for package in known.JUDGES), market)
     # The command line's are progress and options; modules of evaluation itself are all taken.
     stray = [
         name

@@ -26,7 +26,7 @@ from tradefair.files.user_files import MIB, regular
 from tradefair.tracestore import Trace
 
 # Packages that a proof runs through, beside the market's own; a test compares them with what is imported.
-_JUDGES = ("contract", "files", "tracestore", "catalog", "trading", "evaluation/prove", "evaluation/read")
+JUDGES = ("contract", "files", "tracestore", "catalog", "trading", "evaluation/prove", "evaluation/read")
 # A SQLite file beside which one of these lies is not all of the trace.
 _BESIDE = ("-wal", "-journal")
 # 60,000 notes of a line each; then they are begun anew.
@@ -45,7 +45,7 @@ def question_of(trace: Trace, asked: Sequence[str] | None) -> str:
     if any(Path(f"{trace.path}{suffix}").exists() for suffix in _BESIDE):
         return ""
     try:
-        code = _code(type(market_type(manifest.core.market)).__module__)
+        code = code_of(type(market_type(manifest.core.market)).__module__)
         with regular(trace.path) as file:
             content = hashlib.sha256()
             for part in iter(lambda: file.read(MIB), b""):
@@ -62,7 +62,7 @@ def question_of(trace: Trace, asked: Sequence[str] | None) -> str:
 def is_known(question: str) -> bool:
     """Whether the answer to this question was found to be a proof, and noted."""
     path = _notes()
-    return bool(question) and path is not None and question in _read(path)
+    return bool(question) and path is not None and question in noted_in(path)
 
 
 def note(question: str) -> None:
@@ -70,7 +70,7 @@ def note(question: str) -> None:
     path = _notes()
     if not question or path is None:
         return
-    _read(path).add(question)
+    noted_in(path).add(question)
     with suppress(OSError):
         begin = not path.exists() or path.stat().st_size > _MOST_BYTES
         flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if begin else os.O_APPEND)
@@ -79,7 +79,8 @@ def note(question: str) -> None:
 
 
 @cache
-def _read(path: Path) -> set[str]:
+def noted_in(path: Path) -> set[str]:
+    """The notes of a file; none of one that cannot be read."""
     try:
         return set(path.read_text(encoding="ascii").split()) if path.is_file() else set()
     except (OSError, ValueError):
@@ -105,16 +106,16 @@ def _is_private(place: Path) -> bool:
 
 
 @cache
-def _code(module: str) -> str:
+def code_of(module: str) -> str:
     """A digest of all that judges traces of a market, whose module this is; "" for one that is not ours."""
     top, _, rest = module.partition(".")
     if top != tradefair.__name__ or not rest:
         return ""
-    seen = hashlib.sha256(canonical([sys.version, platform.machine(), *_installed()]))
+    seen = hashlib.sha256(canonical([sys.version, platform.machine(), *installed()]))
     for root in sorted(tradefair.__path__):
         base = Path(root)
         files = [*(base / "evaluation").glob("*.py")]
-        for package in (*_JUDGES, rest.partition(".")[0]):
+        for package in (*JUDGES, rest.partition(".")[0]):
             files += (path for path in (base / package).rglob("*") if "__pycache__" not in path.parts)
         for path in sorted(path for path in files if path.is_file()):
             content = path.read_bytes()
@@ -123,7 +124,7 @@ def _code(module: str) -> str:
     return seen.hexdigest()
 
 
-def _installed() -> list[str]:
+def installed() -> list[str]:
     """Other distributions with their versions, as their folders are called."""
     places = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
     return sorted(name for place in places for name in os.listdir(place) if name.endswith((".dist-info", ".egg-info")))
