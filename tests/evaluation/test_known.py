@@ -126,8 +126,6 @@ def test_a_file_that_took_the_name_of_the_one_in_memory_is_not_taken_for_it(trac
 def test_notes_that_others_could_write_are_not_believed(
     place: str, trace: Path, checked: list[Path], tmp_path: Path
 ) -> None:
-    place: str, trace: Path, checked: list[Path], tmp_path: Path
-) -> None:
     asked(trace)
     (notes(tmp_path).parent / place).chmod(0o777)
     asked(trace)
