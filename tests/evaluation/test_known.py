@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -86,6 +88,14 @@ def test_a_refusal_is_no_note_and_a_changed_byte_another_trace(
     cheat = forge.save(tmp_path / "cheat.trace")
     assert [getattr(asked(cheat), "code", None) for _ in range(2)] == ["rival_not_replayed"] * 2
     assert [path.stem for path in checked] == ["game", "again", "cheat", "cheat"]
+
+
+def test_a_time_that_was_changed_below_an_old_seal_is_seen(trace: Path, tmp_path: Path) -> None:
+    assert asked(trace) is None
+    changed = Path(shutil.copy(trace, tmp_path / "changed.trace"))
+    with closing(sqlite3.connect(changed)) as file, file:
+        file.execute("UPDATE events SET at_ms = 1 WHERE seq = 2")
+    assert getattr(asked(changed), "code", None) == "not_reproduced"
 
 
 def nobodys(module: str) -> str:

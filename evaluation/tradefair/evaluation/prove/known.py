@@ -17,7 +17,6 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-import tradefair
 from tradefair.catalog import market_type
 from tradefair.contract import TradefairError
 from tradefair.contract.chain import canonical
@@ -109,10 +108,11 @@ def _is_private(place: Path) -> bool:
 def code_of(module: str) -> str:
     """A digest of all that judges traces of a market, whose module this is; "" for one that is not ours."""
     top, _, rest = module.partition(".")
-    if top != tradefair.__name__ or not rest:
+    house = __name__.partition(".")[0]
+    if top != house or not rest:
         return ""
     seen = hashlib.sha256(canonical([sys.version, platform.machine(), *installed()]))
-    for root in sorted(tradefair.__path__):
+    for root in sorted(sys.modules[house].__path__):
         base = Path(root)
         files = [*(base / "evaluation").glob("*.py")]
         for package in (*JUDGES, rest.partition(".")[0]):
