@@ -35,6 +35,12 @@ _POSIX = re.compile(
 )
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What tests have proven and listed is no business of the user's cache folder."""
+    os.environ["TRADEFAIR_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Watch what tests do, and gather how they went."""
     config.pluginmanager.register(Watch())

@@ -213,7 +213,11 @@ async def test_whoever_comes_while_every_log_waits_for_an_answer_is_sent_away(
         async with httpx2.AsyncClient() as http:
             url = f"http://127.0.0.1:{recording.port}/mcp"
             refused = await http.post(url, json=call(1, text="x"), headers={"mcp-session-id": "more"})
+            # Where the server speaks first, nothing of it is passed on.
+            with pytest.raises(httpx2.RemoteProtocolError):
+                await http.get(url, headers={"mcp-session-id": "spoken"})
         assert (refused.status_code, b"try again later" in refused.content) == (503, True)
+        assert len(recording.traces) == 2
         going.set()
         await asyncio.gather(*waiting)
         await ask(recording.port, call(1, text="x"), mcp_session_id="more")

@@ -77,6 +77,18 @@ def lines(file: BinaryIO, most: int = MAX_LINE) -> Iterator[bytes]:
         yield line
 
 
+def cache_folder() -> Path | None:
+    """The user's cache folder, TRADEFAIR_CACHE where it is set; None where there is none."""
+    given, shared = os.environ.get("TRADEFAIR_CACHE"), os.environ.get("XDG_CACHE_HOME")
+    if given:
+        return Path(given)
+    try:
+        return (Path(shared) if shared else Path.home() / ".cache") / "tradefair"
+    # Some accounts have no home.
+    except RuntimeError:
+        return None
+
+
 @contextmanager
 def drafted(path: Path) -> Generator[Path]:
     """The path of a draft beside `path`, which gets that name when the block ends well and goes when it does not.

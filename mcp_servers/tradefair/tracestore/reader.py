@@ -102,6 +102,11 @@ class Trace:
         """Whether the events are in memory."""
         return self._held is not None
 
+    @property
+    def is_file(self) -> bool:
+        """Whether it lies in a file, not in a shared store."""
+        return not isinstance(self._source, StoreReader)
+
     @cached_property
     def manifest(self) -> Manifest:
         """The manifest; TraceError when the file has none."""

@@ -12,6 +12,7 @@ import pytest
 from tests.waiting import LONG
 
 from tradefair.contract import Chance
+from tradefair.evaluation.read.arithmetic import mid_ranks, rank_correlation
 from tradefair.evaluation.statistics import (
     exchange,
     fisher_p,
@@ -33,6 +34,23 @@ DIFFERENCES = [12.5, -3.25, 40.0, 8.0, 0.0, 15.5, -7.75, 22.0, 9.0, 31.25, -1.0,
 
 def drawn(n: int, shift: float = 0.0) -> list[float]:
     return [value - 0.5 + shift for value in Chance("fixed data").uniforms("values", n=n)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (DIFFERENCES, drawn(12)),
+        ([1, 2, 2, 3], [4, 4, 1, 9]),
+        ([5.0, 9.0, 5.0, 1.0], [0.0, 0.0, 0.0, 1.0]),
+        ([1, 2, 3], [3, 2, 1]),
+    ],
+)
+def test_rank_correlation_is_scipys_spearman_and_equal_values_share_their_rank(
+    one: list[float], other: list[float]
+) -> None:
+    assert mid_ranks(one) == stats.rankdata(one).tolist()
+    assert rank_correlation(one, other) == pytest.approx(stats.spearmanr(one, other).statistic, abs=1e-9)
+    assert rank_correlation([1.0], [2.0]) is rank_correlation([1.0, 1.0], [1.0, 2.0]) is None
 
 
 def test_the_interval_is_scipys_paired_t_interval() -> None:

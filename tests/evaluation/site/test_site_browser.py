@@ -15,7 +15,8 @@ from tradefair.evaluation.site.build import build_site
 from tradefair.evaluation.site.plan import Wanted
 from tradefair.evaluation.viewer.filter import parse
 from tradefair.evaluation.viewer.folder import Folder
-from tradefair.evaluation.viewer.index import Index, cache_folder
+from tradefair.evaluation.viewer.index import Index
+from tradefair.files.folders import cache_folder
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

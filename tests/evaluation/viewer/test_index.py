@@ -23,9 +23,10 @@ from tradefair.evaluation.prove.verify import Check
 from tradefair.evaluation.viewer import index as indexing
 from tradefair.evaluation.viewer.filter import KEYS, parse
 from tradefair.evaluation.viewer.folder import Folder
-from tradefair.evaluation.viewer.index import Index, cache_folder
+from tradefair.evaluation.viewer.index import Index
 from tradefair.evaluation.viewer.listing import ORDERS, listing_of, ordered
 from tradefair.evaluation.viewer.row import Judged, Row
+from tradefair.files.folders import cache_folder
 
 
 @pytest.fixture(scope="module")

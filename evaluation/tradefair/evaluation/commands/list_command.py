@@ -42,8 +42,9 @@ def list_traces(
     from tradefair.evaluation.progress import show_progress
     from tradefair.evaluation.viewer.filter import parse
     from tradefair.evaluation.viewer.folder import Folder
-    from tradefair.evaluation.viewer.index import Index, cache_folder
+    from tradefair.evaluation.viewer.index import Index
     from tradefair.evaluation.viewer.listing import ORDERS, ordered
+    from tradefair.files.folders import cache_folder
 
     asked, column = parse(wanted), order.removeprefix("-")
     if column not in ORDERS:

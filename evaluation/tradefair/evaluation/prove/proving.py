@@ -15,6 +15,7 @@ from tradefair.contract.kernel.players import Seating
 from tradefair.contract.scenario import SeatId
 from tradefair.evaluation.origins import is_foreign
 from tradefair.evaluation.progress import show_progress, watched
+from tradefair.evaluation.prove.known import is_known, note, question_of
 from tradefair.evaluation.prove.proof import Refusal
 from tradefair.evaluation.prove.verify import verify
 from tradefair.evaluation.read.places import MOST_PROVEN
@@ -54,11 +55,17 @@ def refusal_of(trace: Trace, seats: Sequence[SeatId] | None = None) -> Refusal |
     """
     if is_foreign(trace.manifest.core):
         return None
+    question = question_of(trace, seats)
+    if is_known(question):
+        return None
     proof = verify(trace).proof
     # What is not reproduced may not even say who plays.
     if seats is not None or proof.rules != "reproduced":
-        return proof.proves(seats or ())
-    return proof.proves(rated_seats(trace.seating()), imports=True)
+        refusal = proof.proves(seats or ())
+    else:
+        refusal = proof.proves(rated_seats(trace.seating()), imports=True)
+    note(question if refusal is None else "")
+    return refusal
 
 
 def game_of(trace: Trace) -> str:

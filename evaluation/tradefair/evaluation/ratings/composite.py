@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tradefair.contract import ScenarioError
 from tradefair.evaluation.ratings.duels import LEAST_LABELS, LEAST_PAIRS, PairSums, Shares
 from tradefair.evaluation.ratings.shuffles import Floats
+from tradefair.evaluation.read.arithmetic import rank_correlation
 
 COMPOSITE = "composite(alpha=0..1|auto)"
 # The weight is of our own: the source gives .10 and not what it multiplies.
@@ -73,8 +74,9 @@ def found_weight(shares: Sequence[Shares], pairs: Sequence[PairSums]) -> Weight:
 
 def _worth(blend: Floats, sides: NDArray[np.int64], signs: Floats) -> tuple[float, float]:
     """Stability and agreement of a blend, summed, and the standard error of that."""
-    orders = [_correlation(blend[:, 0], column) for column in blend.T[1:]]
-    # An order of nobody is stable in no resample.
+    # Over the labels that a resample has drawn; an order of nobody is stable in no resample.
+    drawn = ((column, np.isfinite(column)) for column in blend.T[1:])
+    orders = [rank_correlation(blend[known, 0].tolist(), column[known].tolist()) for column, known in drawn]
     stable = [order for order in orders if order is not None] or [0.0]
     agreed = fmean((np.sign(blend[sides[:, 0], 0] - blend[sides[:, 1], 0]) == signs).tolist())
     return fmean(stable) + agreed, math.sqrt(pvariance(stable) / len(stable) + agreed * (1 - agreed) / len(signs))
@@ -97,16 +99,3 @@ def _standard(table: Floats) -> Floats:
     """z-scores over labels, the rows, in each column; 0 where labels do not differ. NaN stays NaN."""
     spread = np.nanstd(table, axis=0)
     return (table - np.nanmean(table, axis=0)) / np.where(spread > 0, spread, 1)
-
-
-def _correlation(one: Floats, other: Floats) -> float | None:
-    """Spearman's, ties by mid-ranks, over the labels that a resample has drawn; None where it orders nobody."""
-    known = np.isfinite(other)
-    ranks = [_mid_ranks(column[known]) for column in (one, other)]
-    first, second = (rank - rank.mean() for rank in ranks)
-    spread = math.sqrt(float(first @ first) * float(second @ second))
-    return float(first @ second) / spread if spread else None
-
-
-def _mid_ranks(values: Floats) -> Floats:
-    return np.sum(values[:, None] > values, axis=1) + np.sum(values[:, None] == values, axis=1) / 2

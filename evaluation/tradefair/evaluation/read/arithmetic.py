@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from itertools import groupby
-from statistics import median
+from statistics import StatisticsError, correlation, median
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -41,6 +42,20 @@ def closeness(costs: Sequence[float | None]) -> list[float | None]:
 def middle(numbers: Sequence[float]) -> float | None:
     """Median, null of nothing."""
     return rounded(median(numbers)) if numbers else None
+
+
+def mid_ranks(values: Sequence[float]) -> list[float]:
+    """Ranks from 1, the smallest; equal values share the mean of theirs."""
+    ordered = sorted(values)
+    return [(bisect_left(ordered, value) + bisect_right(ordered, value) + 1) / 2 for value in values]
+
+
+def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float | None:
+    """Spearman's ρ, ties by mid-ranks; null below two values, or where one side does not vary."""
+    try:
+        return rounded(correlation(mid_ranks(one), mid_ranks(other)))
+    except StatisticsError:
+        return None
 
 
 def stretches(rows: Iterable[T], number: Callable[[T], int]) -> Iterator[list[T]]:

@@ -18,7 +18,8 @@ from tradefair.evaluation.record import Record
 from tradefair.evaluation.report.build import Ledgers
 from tradefair.evaluation.site.plan import Unit, Wanted, plan_site
 from tradefair.evaluation.viewer.folder import Folder
-from tradefair.evaluation.viewer.index import Index, cache_folder
+from tradefair.evaluation.viewer.index import Index
+from tradefair.files.folders import cache_folder
 
 MANIFEST = "site.json"
 SCHEMA = "tradefair.site/1"

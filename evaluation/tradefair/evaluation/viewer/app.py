@@ -39,10 +39,11 @@ from tradefair.evaluation.report.page_data import EpisodePage, Live, PageData
 from tradefair.evaluation.report.pair import pair_page
 from tradefair.evaluation.report.runs import Asked
 from tradefair.evaluation.viewer.folder import Folder, Place
-from tradefair.evaluation.viewer.index import Index, Remembered, cache_folder
+from tradefair.evaluation.viewer.index import Index, Remembered
 from tradefair.evaluation.viewer.listing import Listing, listing_of
 from tradefair.evaluation.viewer.shield import Shield
 from tradefair.evaluation.wings import of_wing
+from tradefair.files.folders import cache_folder
 from tradefair.tracestore import MAX_TRACES, Trace, is_reference, open_trace
 
 # The list asks for verdicts a few at a time; a request that names thousands would keep the only slow worker busy.

@@ -168,18 +168,6 @@ class Index:
                 self._file.executemany("DELETE FROM rows WHERE path = ?", [(path,) for path in gone])
 
 
-def cache_folder() -> Path | None:
-    """The user's cache folder, TRADEFAIR_CACHE where it is set; None where there is none."""
-    given, shared = os.environ.get("TRADEFAIR_CACHE"), os.environ.get("XDG_CACHE_HOME")
-    if given:
-        return Path(given)
-    try:
-        return (Path(shared) if shared else Path.home() / ".cache") / "tradefair"
-    # Some accounts have no home.
-    except RuntimeError:
-        return None
-
-
 def _opened(root: Path, cache: Path | None) -> sqlite3.Connection:
     """The folder's file in the cache, begun anew where it is of no use; in memory where there can be none."""
     try:

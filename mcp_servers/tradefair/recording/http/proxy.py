@@ -191,7 +191,8 @@ class _Connection:
                 self._writer.write(data)
                 await self._writer.drain()
             self._answers.end()
-        except OSError:
+        # Refused: nothing is passed on unrecorded, and what is refused in the middle of an answer ends the connection.
+        except (OSError, Refused):
             pass
         except Exception as error:
             self._recorder.broken(error)

@@ -170,9 +170,8 @@ class Asked:
         """
         if not self._look_at(taken):
             return
-        if self._log is None and not self._admitted:
-            self._sessions.admit(self._keys, begins=self._begins)
-            self._admitted = True
+        if self._log is None:
+            self._admit()
         self._log = None if self._begins else self._sessions.find(self._keys)
         if self._calls and self._log is None:
             self._log = self._sessions.open(self._keys)
@@ -199,7 +198,10 @@ class Asked:
             self._waiting = None
 
     def answers(self, taken: Taken) -> None:
-        """A message of the answer is complete, and not yet with the client."""
+        """A message of the answer is complete, and not yet with the client.
+
+        Refused where it would begin a log, as on a stream on which the server speaks first, and too many are in use.
+        """
         if isinstance(taken, Unread):
             self._log = self._log or self._sessions.find(self._keys)
             if self._log is None:
@@ -244,10 +246,17 @@ class Asked:
 
     def _opened(self) -> Exchange:
         if self._log is None:
-            found = None if self._begins else self._sessions.find(self._keys)
-            self._log = found or self._sessions.open(self._keys)
+            self._log = None if self._begins else self._sessions.find(self._keys)
+        if self._log is None:
+            self._admit()
+            self._log = self._sessions.open(self._keys)
         self._settle()
         return self._log
+
+    def _admit(self) -> None:
+        if not self._admitted:
+            self._sessions.admit(self._keys, begins=self._begins)
+            self._admitted = True
 
     def _settle(self) -> None:
         if self._admitted:

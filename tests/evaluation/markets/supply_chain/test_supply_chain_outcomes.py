@@ -25,7 +25,7 @@ from tradefair.evaluation.judge.evaluate import evaluate_file, tables_of
 from tradefair.evaluation.judge.population import Populations
 from tradefair.evaluation.markets.supply_chain import seat
 from tradefair.evaluation.markets.supply_chain.evaluator import EVALUATOR
-from tradefair.evaluation.markets.supply_chain.market import inequality, mid_ranks, mobility
+from tradefair.evaluation.markets.supply_chain.market import inequality, mobility
 from tradefair.evaluation.markets.supply_chain.outcomes import SupplyChainOutcome
 from tradefair.evaluation.report import episode_page
 from tradefair.evaluation.table import number_text
@@ -84,7 +84,6 @@ def test_inequality_of_nothing_and_of_everything_in_one_hand() -> None:
 
 
 def test_equal_seats_share_their_rank() -> None:
-    assert mid_ranks({A: 5, B: 9, C: 5, D: 1}) == {A: 2.5, B: 1, C: 2.5, D: 4}
     assert mobility({A: 5, B: 9, C: 5, D: 1}, {A: 9, B: 1, C: 5, D: 5}) == (1.5 + 3 + 0 + 1.5) / 4
     assert mobility({A: 1, B: 2}, {A: 3, B: 4}) == 0
 

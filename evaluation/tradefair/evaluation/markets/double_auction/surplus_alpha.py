@@ -8,7 +8,6 @@ another one: `source_table`.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
@@ -20,6 +19,7 @@ from pydantic import Field, ValidationError
 from tradefair.catalog import market_type
 from tradefair.evaluation.read.arithmetic import rounded
 from tradefair.evaluation.record import Record
+from tradefair.files.folders import cache_folder
 from tradefair.files.user_files import read_regular
 from tradefair.trading.values import LAWS
 
@@ -44,7 +44,6 @@ _BUCKET = 5
 # The grid of the source. Wider grids are multiples of it, so that buckets of 5 % fall on whole steps.
 _BASE_GRID = 100
 _BUNDLED = "surplus_reference.json"
-_CACHE = "TRADEFAIR_CACHE"
 
 
 class Shape(NamedTuple):
@@ -159,10 +158,9 @@ def cached_path(shape: Shape) -> Path:
 
     Below TRADEFAIR_CACHE, else the user's cache folder.
     """
-    given = os.environ.get(_CACHE) or os.environ.get("XDG_CACHE_HOME")
-    base = Path(given) if given else Path.home() / ".cache"
     name = f"{shape.n_buyers}-{shape.n_sellers}-{shape.rounds}-{shape.price_max}.json"
-    return base / "tradefair" / "double_auction_reference" / name
+    # Without a cache folder there is no home either, and that is an error here.
+    return (cache_folder() or Path.home()) / "double_auction_reference" / name
 
 
 def reference_table(shape: Shape) -> ReferenceTable | None:

@@ -10,7 +10,7 @@ from tradefair.contract import SeatId
 from tradefair.evaluation.figure import figure
 from tradefair.evaluation.markets.supply_chain.play import SupplyPlay
 from tradefair.evaluation.markets.supply_chain.seat import variation
-from tradefair.evaluation.read.arithmetic import mean, ratio, rounded
+from tradefair.evaluation.read.arithmetic import mean, mid_ranks, ratio, rounded
 from tradefair.supply_chain.model import RoundFacts
 
 # The "4" of cr4, the share of the four largest.
@@ -63,19 +63,10 @@ def inequality(values: Sequence[float]) -> Inequality:
     )
 
 
-def mid_ranks(values: Mapping[SeatId, float]) -> dict[SeatId, float]:
-    """Rank of each seat, 1 the largest; equal values share the mean of their ranks."""
-    ordered = sorted(values.values(), reverse=True)
-    # From the back, so that the first of equal values is the one that stays.
-    first = {value: rank for rank, value in reversed(list(enumerate(ordered, 1)))}
-    ties = {value: ordered.count(value) for value in first}
-    return {seat: first[value] + (ties[value] - 1) / 2 for seat, value in values.items()}
-
-
 def mobility(before: Mapping[SeatId, float], now: Mapping[SeatId, float]) -> float | None:
     """Mean absolute change of rank from one round to the next, in ranks; null without seats."""
-    old, new = mid_ranks(before), mid_ranks(now)
-    return mean(abs(new[seat] - old[seat]) for seat in new)
+    ranks = zip(mid_ranks([before[seat] for seat in now]), mid_ranks([*now.values()]), strict=True)
+    return mean(abs(new - old) for old, new in ranks)
 
 
 def slogan_convergence(play: SupplyPlay, facts: RoundFacts) -> float | None:
