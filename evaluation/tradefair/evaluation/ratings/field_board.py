@@ -181,7 +181,8 @@ def coverage(rules: RatingRules, games: Sequence[GameResult], score: str) -> dic
         label: [seat.numbers[beside] for seat in of if seat.numbers[place] is not None] for label, of in seats.items()
     }
     return {
-        label: Coverage(len(seats[label]), len(known), [one for one in known if one]) for label, known in errors.items()
+        label: Coverage(len(seats[label]), len(known), [error for error in known if error])
+        for label, known in errors.items()
     }
 
 

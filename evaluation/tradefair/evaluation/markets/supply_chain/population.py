@@ -145,20 +145,20 @@ def together(episodes: Sequence[Sequence[Retailer]]) -> Population:
     """What the retailers of these episodes, one at least, show together."""
     seats = [seat["bid_eff"] or 0.0 for episode in episodes for seat in episode]
 
-    def each(count: int) -> float:
+    def an_episode(count: int) -> float:
         return rounded(count / len(episodes))
 
     low, high = sum(value < _FAILS for value in seats), sum(value > _WORKS for value in seats)
     profits = [[seat["pi"] or 0.0 for seat in episode] for episode in episodes]
     largest = [
-        ratio(math.fsum(sorted(each)[-4:]), math.fsum(each)) if math.fsum(each) > 0 else None for each in profits
+        ratio(math.fsum(sorted(rows)[-4:]), math.fsum(rows)) if math.fsum(rows) > 0 else None for rows in profits
     ]
     return Population(
         metrics={name: _metric(episodes, name) for name in METRICS},
-        bid_eff=(each(low), each(len(seats) - low - high), each(high)),
+        bid_eff=(an_episode(low), an_episode(len(seats) - low - high), an_episode(high)),
         profit_cr4=_estimate(largest),
         fill=_estimate([math.fsum(seat["fill"] or 0.0 for seat in episode) for episode in episodes]),
-        losers=_estimate([sum(profit < 0 for profit in each) for each in profits]),
+        losers=_estimate([sum(profit < 0 for profit in rows) for rows in profits]),
     )
 
 
@@ -166,14 +166,14 @@ def _metric(episodes: Sequence[Sequence[Retailer]], name: str) -> Metric:
     pairs = [
         [(figure, seat["pi"] or 0.0) for seat in episode if (figure := seat[name]) is not None] for episode in episodes
     ]
-    points = [quantiles([figure for figure, _ in each], n=4, method="inclusive") for each in pairs if len(each) > 1]
+    points = [quantiles([figure for figure, _ in rows], n=4, method="inclusive") for rows in pairs if len(rows) > 1]
 
     def middle(place: int) -> float:
         return rounded(fmean(point[place] for point in points))
 
     return Metric(
-        correlation=_estimate([rank_correlation(*zip(*each, strict=True)) if each else None for each in pairs]),
-        mean=mean(average for each in pairs if (average := mean(figure for figure, _ in each)) is not None),
+        correlation=_estimate([rank_correlation(*zip(*rows, strict=True)) if rows else None for rows in pairs]),
+        mean=mean(average for rows in pairs if (average := mean(figure for figure, _ in rows)) is not None),
         quartiles=(middle(0), middle(1), middle(2)) if points else None,
     )
 
@@ -186,7 +186,9 @@ def _row(kind: _Kind, episodes: Sequence[SupplyChainOutcome]) -> PopulationRow:
             series[name].append(values)
     series["osi"] = [seat.osi_by_round for seat in seats]
     series["mms"] = [seat.mms_by_round for seat in seats]
-    nine = [[{name: getattr(seat, name) for name in METRICS} for seat in each.seats.values()] for each in episodes]
+    nine = [
+        [{name: getattr(seat, name) for name in METRICS} for seat in episode.seats.values()] for episode in episodes
+    ]
     return PopulationRow(
         **dict(together(nine)),
         scenario=kind.scenario,
