@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, Self
 
@@ -140,7 +140,7 @@ def _show(view: TraderView, game: BaselineGame, seat: str, place: int) -> None:
 
 
 def scores(game: BaselineGame) -> Mapping[str, float | None]:
-    """`csa_source` of each seat."""
+    """`csa_source` of each seat; null of a key that no solved one is near to."""
     costs, values = ({seat: game.seats[seat].value for seat in game.side(role)} for role in ("seller", "buyer"))
     bids, asks = (game.quoted(_ROUNDS - 1, role) for role in ("buyer", "seller"))
     last = [
@@ -154,13 +154,8 @@ def scores(game: BaselineGame) -> Mapping[str, float | None]:
         payoffs[buyer] += values[buyer] - price
         payoffs[seller] += price - costs[seller]
     shape = Shape(len(values), len(costs), _ROUNDS, PRICE_MAX, _LAWS[game.law])
-    return {
+    found = {
         seat: csa_source(shape, SeatResult(entry.role, entry.value, payoffs[seat], most[seat], spread))
         for seat, entry in game.seats.items()
     }
-
-
-def ranks(scores: Sequence[float]) -> list[float]:
-    """Ranks from 1, equal scores sharing the mean of theirs."""
-    order = sorted(scores)
-    return [order.index(score) + (order.count(score) + 1) / 2 for score in scores]
+    return {seat: score and score.score for seat, score in found.items()}

@@ -14,10 +14,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from statistics import correlation, fmean
+from statistics import fmean
 from typing import NamedTuple, cast
 
-from benchmarks.baseline_games import FILE, Asked, BaselineGame, Half, ask, ranks, read_games, scores
+from benchmarks.baseline_games import FILE, Asked, BaselineGame, Half, ask, read_games, scores
 from benchmarks.double_auction_fast import play_fast
 from tradefair.catalog import load_scenario
 from tradefair.contract import Chance, Draw
@@ -28,6 +28,7 @@ from tradefair.double_auction.seats.traders_identified import BAZAAR_FIELD, IDEN
 from tradefair.double_auction.seats.traders_replayed import REPLAYED_TRADERS
 from tradefair.evaluation.markets.double_auction.source_table import csa_source
 from tradefair.evaluation.markets.double_auction.surplus_alpha import SeatResult, Shape
+from tradefair.evaluation.read.arithmetic import rank_correlation
 from tradefair.runner.plans.episodes import LAW_CYCLE
 
 GAMES = 1_500
@@ -120,14 +121,14 @@ def field_scores(count: int) -> Mapping[str, float]:
             )
             score = csa_source(shape, result)
             if score is not None:
-                found[player].append(score)
+                found[player].append(score.score)
     return {player: fmean(values) for player, values in found.items()}
 
 
 def spearman(public: Mapping[str, float], ours: Mapping[str, float]) -> float:
-    """Rank correlation over the players of both."""
+    """Rank correlation over the players of both; 0 where these do not differ."""
     players = sorted(set(public) & set(ours))
-    return correlation(*(ranks([mean[player] for player in players]) for mean in (public, ours)))
+    return rank_correlation([public[player] for player in players], [ours[player] for player in players]) or 0.0
 
 
 def lines(games: Sequence[BaselineGame], players: Iterable[str]) -> Iterator[str]:

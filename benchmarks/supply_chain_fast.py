@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from tradefair.contract import Draw, IllegalAction, Policy, ScenarioError, SeatId, ToolAnswer, ToolCall, TurnView
 from tradefair.contract.policy import PrivilegedPolicy, parse_policy
-from tradefair.supply_chain.model import SupplyChainScenario
+from tradefair.supply_chain.model import RoundFacts, SupplyChainScenario
 from tradefair.supply_chain.policies import POLICIES
 from tradefair.supply_chain.rules import SupplyChain
 from tradefair.supply_chain.tools import MARKET
@@ -18,11 +18,16 @@ from tradefair.supply_chain.tools import MARKET
 _MAX_CALLS = 1_000
 
 
-def play_fast(scenario: SupplyChainScenario, seed: int, policies: str | Mapping[SeatId, str]) -> SupplyChain:
+def play_fast(
+    scenario: SupplyChainScenario,
+    seed: int,
+    policies: str | Mapping[SeatId, str],
+    closed: list[RoundFacts] | None = None,
+) -> SupplyChain:
     """The finished market of an episode; `policies` is one spelling for all seats, or one per seat.
 
-    Privileged seats act last, as everywhere. ScenarioError for a missing seat or an unknown policy, and for an
-    embedder that must be asked outside.
+    `closed` takes the facts of the closed rounds. Privileged seats act last, as everywhere. ScenarioError for a missing
+    seat or an unknown policy, and for an embedder that must be asked outside.
     """
     if scenario.embedder != "lexical":
         raise ScenarioError(f"embedder = {scenario.embedder}: the fast path has the lexical one only")
@@ -42,7 +47,9 @@ def play_fast(scenario: SupplyChainScenario, seed: int, policies: str | Mapping[
             if seat in privileged:
                 cast(PrivilegedPolicy, players[seat]).see(market.privileged())
             _turn(market, seat, players[seat])
-        market.advance()
+        facts = market.advance().facts
+        if closed is not None and isinstance(facts, RoundFacts):
+            closed.append(facts)
     return market
 
 

@@ -18,7 +18,7 @@ from benchmarks.seated import play_seated
 from tradefair.api import sweep
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.chain import canonical, digest
-from tradefair.evaluation.markets.supply_chain.population import Estimate, PopulationReport, population, shown
+from tradefair.evaluation.markets.supply_chain.population import METRICS, Estimate, PopulationReport, population, shown
 from tradefair.evaluation.modes.base_rates import scenario_key
 from tradefair.runner.plans.plan import load_plan
 from tradefair.tracestore import find_traces
@@ -40,9 +40,10 @@ def rows(data: Path | None) -> Iterator[Row]:
     """
     found = {row.scenario: row for row in measured(["supply_chain/paper", "supply_chain/gated"]).rows}
     paper, gated = found["supply_chain/paper"], found["supply_chain/gated"]
-    for name, sign in (("bid_eff", "rises"), ("fill", "rises"), ("stockout", "falls")):
-        estimate = paper.correlations[name]
-        what = f"paper: profit with {name} over 20 retailers (r = {_text(estimate)})"
+    for name in (one for one in METRICS if one not in ("pi", "mms")):
+        estimate = paper.metrics[name].correlation
+        sign = "falls" if name == "stockout" else "rises"
+        what = f"paper: profit with {name} over 20 retailers (ρ = {_text(estimate)})"
         yield Row(what, sign, _sign(estimate), None, None, _COMMAND)
     for name in ("wealth_gini", "wealth_hhi", "wealth_cr4", "revenue_gini"):
         yield Row(f"paper: {name} from step to step", "grows", _course(paper.steps[name]), None, None, _COMMAND)

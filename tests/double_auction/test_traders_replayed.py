@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from benchmarks.baseline_games import FILE, BaselineGame, ranks, read_games
+from benchmarks.baseline_games import FILE, BaselineGame, read_games
 from benchmarks.bazaar_traders import LAWS, NINE, agreement, public_scores, spearman
 from benchmarks.double_auction_fast import play_fast
 from tests.double_auction.seated import RULES, FixedDraw, Seated
@@ -172,10 +172,6 @@ def test_scores_of_the_public_games_tell_the_random_baseline_from_the_others(gam
     # The two that published games rank last by far.
     assert max(means["random"], means["adaptive"]) < sorted(means.values())[len(means) // 2]
     assert spearman(means, means) == pytest.approx(1)
-
-
-def test_equal_scores_share_a_rank() -> None:
-    assert ranks([0.5, 0.1, 0.5]) == [2.5, 1.0, 2.5]
 
 
 QUOTES = f'"quotes":{{"B1":{[50] * 30},"S1":{[40] * 30}}}'

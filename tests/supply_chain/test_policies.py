@@ -103,14 +103,13 @@ def test_a_higher_premium_wins_no_fewer_units() -> None:
     assert won[-1] > won[0]
 
 
-def test_who_bids_the_reserve_gets_little_where_the_auction_sells_out() -> None:
-    def won(preset: str, policy: str) -> int:
+@pytest.mark.parametrize("preset", ["gated", "paper"])
+def test_who_bids_the_reserve_gets_little_where_the_auction_sells_out(preset: str) -> None:
+    def won(policy: str) -> int:
         markets = [play_fast(scenario(preset), seed, _seats(scenario(preset), policy, "skill")) for seed in (1, 2)]
         return sum(map(_won, markets))
 
-    floor, above = "cost_plus(premium=0.0)", "cost_plus(premium=0.05)"
-    assert won("gated", floor) < 0.6 * won("gated", above)
-    assert won("paper", floor) > 0.6 * won("paper", above)
+    assert won("cost_plus(premium=0.0)") < 0.8 * won("cost_plus(premium=0.05)")
 
 
 @pytest.mark.many

@@ -179,7 +179,8 @@ class RatingRules(Record):
     `series` are seat fields with a value per round, for charts over games. `potential` names the market field of what
     both seats of a duel could have earned together. `varies` names scenario parameters that may differ within one
     leaderboard, such as the law of private values; episodes that differ in any other are rated apart. `cautions` are
-    printed wherever the field of their name is.
+    printed wherever the field of their name is. `errors` names by score the seat field with its expected error, 0 where
+    it is exact: coverage and error are shown, and widen the interval of its mean.
     """
 
     kind: Literal["field", "duel", "solo"]
@@ -192,6 +193,7 @@ class RatingRules(Record):
     picked_by: tuple[str, ...] = ()
     varies: frozenset[str] = frozenset()
     cautions: Mapping[str, str] = {}
+    errors: Mapping[str, str] = {}
 
 
 class PlayedSeat(NamedTuple):

@@ -61,7 +61,9 @@ def bargain(
 def auction(labels: str, shares: tuple[float | None, ...], seed: int, **changes: Any) -> GameResult:
     """An auction of as many seats as `labels` has letters; every score is the share, csa are unknown."""
     seats = tuple(
-        SeatResult(f"B{place}", "buyer", label, False, (None, None, share, share and 100 * share, None, None, 0.5))
+        SeatResult(
+            f"B{place}", "buyer", label, False, (None, None, share, share and 100 * share, None, None, 0.5, None)
+        )
         for place, (label, share) in enumerate(zip(labels, shares, strict=True), start=1)
     )
     game = GameResult(

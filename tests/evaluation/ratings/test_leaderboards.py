@@ -14,7 +14,7 @@ from tradefair.evaluation.ratings.leader import Placed, joined, lead_sentence, l
 from tradefair.evaluation.ratings.leaderboards import leaderboards
 from tradefair.evaluation.ratings.ranking import ranking_verdict
 from tradefair.evaluation.ratings.rating import DuelBoard, FieldBoard, LeftOut
-from tradefair.evaluation.ratings.results import GameResult, Results, Unread
+from tradefair.evaluation.ratings.results import GameResult, Results, Unread, rules_of, seat_fields
 from tradefair.evaluation.ratings.show import show_leaderboards
 from tradefair.evaluation.ratings.tables import board_name, board_tables
 from tradefair.evaluation.report.boards import boards_of, figure_of_boards
@@ -111,6 +111,34 @@ def test_seats_without_the_score_are_counted() -> None:
 def test_a_score_that_no_market_here_has_is_refused_with_those_that_are_known() -> None:
     with pytest.raises(ScenarioError, match=r"'profits'.*csa_clean, csa, surplus_share, payoff, csa_source"):
         leaderboards(Results(_auctions(), []), score="profits")
+
+
+def test_a_score_that_is_estimated_shows_its_coverage_and_its_error_by_label() -> None:
+    rules = rules_of("double_auction")
+    assert rules is not None
+    fields = seat_fields(rules)
+
+    def game(seed: int, error: float) -> GameResult:
+        made = auction("abc", (0.5, 0.25, 0.1), seed)
+        known = {"csa_source": (1.0 + seed / 10, -1.0, None), "csa_source_error": (error, 0.0, None)}
+        columns = [known.get(name, (0.5,) * 3) for name in fields]
+        seats = zip(made.seats, zip(*columns, strict=True), strict=True)
+        return made._replace(seats=tuple(seat._replace(numbers=numbers) for seat, numbers in seats))
+
+    exact, board = (_field([game(seed, error) for seed in range(8)], score="csa_source") for error in (0.0, 0.2))
+    shares = {row.label: (row.scored, row.exact, row.error) for row in board.rows}
+    assert shares == {"a": (1.0, 0.0, 0.2), "b": (1.0, 1.0, 0.0)}
+    # Errors of a label may have one sign: they make its interval longer.
+    assert [row.score_low and round(row.score_low + 0.2 * (row.label == "a"), 9) for row in board.rows] == [
+        row.score_low for row in exact.rows
+    ]
+    said = "seats scored 67 % (33 % by solved keys, by label 0–100 %), error of a filled seat 0.20 median, 0.20 at 90 %"
+    assert any(said in caution for caution in board.cautions)
+    assert any("longer by the mean error" in sentence for sentence in board.method)
+    table = next(table for table in board_tables(board) if table.title.startswith("Coverage"))
+    assert [*table.rows] == [("a", "100 %", "0 %", "0.200"), ("b", "100 %", "100 %", "0.000")]
+    # By another score there is nothing to cover.
+    assert {row.error for row in _field([auction("ab", (0.5, 0.2), 1)]).rows} == {None}
 
 
 def test_other_names_and_another_order_of_files_give_the_same_numbers() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +15,7 @@ from tradefair.evaluation.figures import heading_of
 from tradefair.evaluation.outcome import RatingRules
 from tradefair.evaluation.ratings.duels import LEAST_BLOCKS, RESAMPLES
 from tradefair.evaluation.ratings.rating import BoardHead, FieldBoard, FieldRow, Reasons, too_few
-from tradefair.evaluation.ratings.results import GameResult, block_of, seat_fields
+from tradefair.evaluation.ratings.results import GameResult, SeatResult, block_of, seat_fields
 from tradefair.evaluation.ratings.shuffles import Floats, bounds, resampled_sums
 from tradefair.evaluation.ratings.trueskill import Constants, rate_episodes
 from tradefair.evaluation.read.arithmetic import mean
@@ -39,6 +41,10 @@ def field_board(
     figures = figures_by_label(rules, counted)
     blocks = [block_of(game) for game in counted]
     means = means_of(ranked, blocks, chance)
+    covered = coverage(rules, counted, by) if by in rules.errors else {}
+    for label, known in covered.items():
+        if label in means:
+            means[label] = means[label].widened(known.error)
     # In one game is enough: hidden knowledge there moves the mean over all.
     privileged = {seat.label for game in counted for seat in game.seats if seat.privileged}
     rows = [
@@ -49,6 +55,9 @@ def field_board(
             low=rating.low,
             high=rating.high,
             episodes=rating.episodes,
+            scored=covered[rating.label].scored if covered else None,
+            exact=covered[rating.label].exact if covered else None,
+            error=covered[rating.label].error if covered else None,
             score=means[rating.label].value,
             score_low=means[rating.label].low,
             score_high=means[rating.label].high,
@@ -130,6 +139,52 @@ class Mean(NamedTuple):
     low: float | None
     high: float | None
 
+    def widened(self, error: float) -> Mean:
+        """With an interval that is longer on both sides, where there is one."""
+        if self.low is None or self.high is None:
+            return self
+        return self._replace(low=self.low - error, high=self.high + error)
+
+
+class Coverage(NamedTuple):
+    """How many of so many seats have a score, how many an exact one, and the expected errors of the others' scores."""
+
+    seats: int
+    known: int
+    errors: list[float]
+
+    @property
+    def scored(self) -> float:
+        """Share of the seats with a score."""
+        return self.known / self.seats
+
+    @property
+    def exact(self) -> float:
+        """Share of the seats with an exact score."""
+        return (self.known - len(self.errors)) / self.seats
+
+    @property
+    def error(self) -> float:
+        """Mean expected error of a seat with a score; those of a label may all have one sign."""
+        return math.fsum(self.errors) / max(1, self.known)
+
+
+def coverage(rules: RatingRules, games: Sequence[GameResult], score: str) -> dict[str, Coverage]:
+    """By label, what its seats have of a score that is estimated for some."""
+    fields = seat_fields(rules)
+    place, beside = fields.index(score), fields.index(rules.errors[score])
+    seats: dict[str, list[SeatResult]] = defaultdict(list)
+    for game in games:
+        for seat in game.seats:
+            seats[seat.label].append(seat)
+    errors = {
+        label: [seat.numbers[beside] for seat in of if seat.numbers[place] is not None] for label, of in seats.items()
+    }
+    return {
+        label: Coverage(len(seats[label]), len(known), [error for error in known if error])
+        for label, known in errors.items()
+    }
+
 
 def means_of(ranked: Sequence[Mapping[str, float]], blocks: Sequence[int | str], chance: Chance) -> dict[str, Mean]:
     """Mean score of each label over its episodes, and its 95 % interval over resamples of blocks, such as seeds.
@@ -174,9 +229,23 @@ def _cautions(
         title = heading_of(market, name)
         if name in rules.cautions:
             names[rules.cautions[name]].append(title)
-        if name in rules.scores and (unknown := _unknown(rules, games, name)):
+        if name in rules.errors:
+            names[_covered([*coverage(rules, games, name).values()])].append(title)
+        elif name in rules.scores and (unknown := _unknown(rules, games, name)):
             names[f"not known of {unknown} of {seats} seats"].append(title)
     return [*found, *(f"{', '.join(known)}: {caution}" for caution, known in names.items())]
+
+
+def _covered(labels: Sequence[Coverage]) -> str:
+    """How many seats have a score, on what it rests, and what is to be expected of those that are filled."""
+    errors = sorted(error for label in labels for error in label.errors)
+    whole = Coverage(sum(label.seats for label in labels), sum(label.known for label in labels), errors)
+    low, high = (bound(label.exact for label in labels) for bound in (min, max))
+    by_label = f"by label {100 * low:.0f}–{100 * high:.0f} %"
+    text = f"seats scored {100 * whole.scored:.0f} % ({100 * whole.exact:.0f} % by solved keys, {by_label})"
+    if not errors:
+        return text
+    return f"{text}, error of a filled seat {median(errors):.2f} median, {errors[int(0.9 * len(errors))]:.2f} at 90 %"
 
 
 def _unknown(rules: RatingRules, games: Sequence[GameResult], field: str) -> int:
@@ -196,5 +265,6 @@ def _method(market: str, by: str, rules: RatingRules, *, chosen: bool) -> list[s
         f"{constants.deviation:.3g}, performance {constants.performance:.3g}); rating and deviation are medians over "
         f"passes; 95 %: {PASSES} resamples of seeds, each in four orders and at least .98 deviations to each side "
         f"(below {LEAST_BLOCKS} seeds 1.96)",
-        f"score: mean {title} over episodes, 95 % interval of {RESAMPLES:,} resamples of seeds",
+        f"score: mean {title} over episodes, 95 % interval of {RESAMPLES:,} resamples of seeds"
+        f"{', longer by the mean error of its filled seats to each side' * (by in rules.errors)}",
     ]

@@ -87,6 +87,10 @@ class FieldRow(Record):
     score over episodes. All bounds are at 95 % over resampled seeds, null where there is only one. `figures` are means
     over episodes, null where a figure is never defined. `privileged`: it knew what is private to others, in some game
     at least.
+
+    Of a score that is estimated for some seats (`RatingRules.errors`), else null: `scored` and `exact` are shares of
+    the label's seats, `error` is the mean of the expected errors of its scored seats, and the bounds of the mean are
+    wider by it.
     """
 
     label: str
@@ -95,6 +99,9 @@ class FieldRow(Record):
     low: Rounded | None
     high: Rounded | None
     episodes: int
+    scored: Rounded | None
+    exact: Rounded | None
+    error: Rounded | None
     score: Rounded
     score_low: Rounded | None
     score_high: Rounded | None

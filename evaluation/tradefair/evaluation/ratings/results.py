@@ -114,7 +114,7 @@ def rules_of(market: str) -> RatingRules | None:
 
 def seat_fields(rules: RatingRules) -> tuple[str, ...]:
     """The seat fields that a result keeps, scores first."""
-    return tuple(dict.fromkeys((*rules.scores, *rules.seat_figures)))
+    return tuple(dict.fromkeys((*rules.scores, *rules.seat_figures, *rules.errors.values())))
 
 
 def read_results(

@@ -32,6 +32,7 @@ def board_tables(board: Board, *, folded: bool = True) -> Iterator[Table]:
         return
     if isinstance(board, FieldBoard):
         yield _ranked(board, _ranking(board), folded)
+        yield from _coverage(board)
     elif isinstance(board, SoloBoard):
         yield _ranked(board, _means(board), folded)
     else:
@@ -72,6 +73,18 @@ def _ranking(board: FieldBoard) -> Table:
         for row in board.rows
     ]
     return Table("TrueSkill", columns, rows)
+
+
+def _coverage(board: FieldBoard) -> Iterator[Table]:
+    """On what the mean scores rest, where some seats' scores are estimates."""
+    rows = [
+        (row.label, f"{100 * row.scored:.0f} %", f"{100 * row.exact:.0f} %", _short(row.error))
+        for row in board.rows
+        if row.scored is not None and row.exact is not None
+    ]
+    if rows:
+        title = f"Coverage of {_title(board.market, board.score)}"
+        yield Table(title, ("label", "seats scored", "by solved keys", "mean error"), rows)
 
 
 def _means(board: SoloBoard) -> Table:

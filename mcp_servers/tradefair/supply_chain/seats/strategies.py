@@ -6,7 +6,8 @@ machine.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+import math
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, NamedTuple
 
@@ -18,8 +19,6 @@ from tradefair.supply_chain.data.bundled import GENERIC, bundled_slogans
 from tradefair.supply_chain.model import RETAIL
 
 _MILLION = 10**6
-# Skill above which a seat of the population bids more than the crowd: one in five.
-_ABLE = 0.8
 
 Asking = Generator[ToolCall, ToolAnswer, ToolAnswer]
 """A part of a turn that makes calls and gives the last answer."""
@@ -295,42 +294,94 @@ class Independent(Seller):
         self.slogan = _drawn_slogan(self.draw)
 
 
+class Habits(NamedTuple):
+    """What the reference population does; money, supply, premiums and markups as shares.
+
+    Of a skill from 0 to 1, a seat below `idle` only speaks, one above `able` is able. `python -m
+    benchmarks.calibrate_supply` found them.
+    """
+
+    idle: float = 0.05
+    able: float = 0.85
+    # The able: money in the first round, more in each later one; premium over the reserve, half to once and a half.
+    commitment: float = 0.728
+    growth: float = 0.055
+    premium: float = 0.02
+    markup: float = 0.296
+    # The crowd: popularity of an item over that of the one before it; how many each wants, for how many rounds.
+    focus: float = 0.503
+    wanted: int = 2
+    lasting: int = 56
+    # Its money; most of an item's supply; chance of the best of it to bid 1 % more; largest markup, luck of a round.
+    crowd_commitment: float = 0.602
+    ask: float = 0.338
+    raising: float = 0.469
+    crowd_markup: float = 0.268
+    luck: float = 0.046
+
+
 class Skill(Seller):
     """One retailer of the reference population, by its skill from 0 to 1; calibrated on what the paper found.
 
-    All begin with 18 % of their funds and commit 14 points more each round. One in five (skill above 0.8) is able: it
-    commits 1.4 times as much, bids 1 to 2 % above the reserve and marks up a quarter. The others ask for at most two
-    equal shares of an item. The lowest fifth of them bids the reserve, the rest up to 1 % more; their
-    markups are luck of the round, up to 3 %.
+    The idle only speak. The able bid for all items above the reserve and mark up a quarter. The crowd between them
+    wants the same few popular items, at the reserve or near it, and marks up by luck. All but the idle post every item,
+    in stock or not: who asks finds an empty shelf.
     """
 
     draw: Draw
-    _able = False
+    habits = Habits()
 
     def begin(self) -> None:
         """The skill, what follows from it, and a slogan from a draw of its own."""
-        skill = self.draw.uniform("skill")
-        self._able = skill > _ABLE
-        above = (skill - _ABLE) / (1 - _ABLE) + 1 if self._able else max(0.0, (skill / _ABLE - 0.2) / 0.8)
-        self.premium, self.slogan = 0.01 * above, _drawn_slogan(self.draw)
+        habits, skill = self.habits, self.draw.uniform("skill")
+        self._idle, self._able = skill < habits.idle, skill > habits.able
+        # From 0 to 1 in the crowd; of the able, from 0 to 1 too.
+        low, high = (habits.able, 1.0) if self._able else (habits.idle, habits.able)
+        self._rank = (skill - low) / (high - low)
+        self.slogan = _drawn_slogan(self.draw)
 
     def bidding(self, now: TurnView) -> Turns:
-        """Look at the supply, and bid for more than in the round before."""
-        supply, seats = _supply((yield ToolCall("list_supplier_offers"))), int(_number(now, "retailers"))
-        commitment = 0.04 + 0.14 * now.round
-        commitment = min(1.0, 1.4 * commitment if self._able else commitment)
-        wishes = spread(supply, _cents(_number(now, "funds")), commitment, self.premium)
-        if not self._able:
-            # Without a bound the crowd would buy all that there is before the able grow.
-            most = {offer.item: 2 * offer.quantity // seats for offer in supply}
-            wishes = [wish._replace(quantity=min(wish.quantity, most[wish.item])) for wish in wishes]
-        yield bids_call(wish for wish in wishes if wish.quantity)
+        """Look at the supply and bid for all of it, for what everyone wants, or for nothing."""
+        if self._idle:
+            yield ToolCall("skip_phase")
+            return
+        supply, funds = _supply((yield ToolCall("list_supplier_offers"))), _cents(_number(now, "funds"))
+        habits = self.habits
+        if self._able:
+            commitment = min(1.0, habits.commitment + habits.growth * (now.round - 1))
+            yield bids_call(spread(supply, funds, commitment, habits.premium * (0.5 + self._rank)))
+        else:
+            yield bids_call(self._popular(now.round, supply, funds))
+
+    def _popular(self, number: int, supply: Sequence[Supply], funds: int) -> Iterator[Wish]:
+        """The crowd's bids: equal money for each of its items."""
+        habits = self.habits
+        # The largest ln(u)/weight are a draw without replacement (Efraimidis & Spirakis 2006).
+        taste = (number - 1) // habits.lasting
+        drawn = [
+            (math.log(self.draw.uniform(taste, offer.item, "taste")) / habits.focus**place, offer)
+            for place, offer in enumerate(supply)
+        ]
+        premium = 0.01 if self.draw.uniform(number, "raise") < habits.raising * self._rank else 0.0
+        money = millionths(habits.crowd_commitment) * funds // (_MILLION * habits.wanted)
+        for _, offer in sorted(drawn, reverse=True)[: habits.wanted]:
+            price = raised(offer.reserve, premium, offer.tick)
+            quantity = min(millionths(habits.ask) * offer.quantity // _MILLION, money // price)
+            if quantity:
+                yield Wish(offer.item, quantity, price, 0.0)
 
     def retail(self, now: TurnView) -> Turns:
-        """Look at the stock and post it; all but the able draw a markup first."""
+        """Post every item, in stock or not; the idle none."""
+        if self._idle:
+            yield self.offer({})
+            return
+        supply, stock = _supply((yield ToolCall("list_supplier_offers"))), _stock((yield ToolCall("view_account")))
+        markup = self.habits.markup
         if not self._able:
-            self.markup = 0.03 * self.draw.uniform(now.round, "markup")
-        yield from super().retail(now)
+            luck = 2 * self.draw.uniform(now.round, "markup") - 1
+            markup = self.habits.crowd_markup * self.draw.uniform("markup") + self.habits.luck * luck
+        prices = {offer.item: raised(offer.reserve, markup, offer.tick) for offer in supply}
+        yield self.offer(prices | _marked_up(stock, markup, supply[0].tick if supply else 1))
 
 
 @dataclass

@@ -192,10 +192,16 @@ def test_every_imported_sample_game_verifies_and_can_be_evaluated(sample_import:
     assert len(outcomes) == 16
     assert not any(outcome.findings for outcome in outcomes)
     seats = [seat for outcome in outcomes for seat in outcome.seats.values()]
-    assert sum(outcome.market_outcome.csa_source_missing or 0 for outcome in outcomes) == 35
-    known = [(seat.csa_source, seat.csa_logged) for seat in seats if seat.csa_source is not None]
-    assert len(known) == 128 - 35
-    assert all(ours == pytest.approx(logged, abs=1e-6) for ours, logged in known)
+    assert {outcome.market_outcome.csa_source_missing for outcome in outcomes} == {0}
+    solved, filled = ([seat for seat in seats if seat.csa_source_basis == basis] for basis in ("solved", "filled"))
+    assert (len(solved), len(filled)) == (128 - 35, 35)
+    assert all(seat.csa_source == pytest.approx(seat.csa_logged, abs=1e-6) for seat in solved)
+    assert {seat.csa_source_error for seat in solved} == {0.0}
+    # An estimate, and about as far off as it says.
+    off = sorted(abs((seat.csa_source or 0) - (seat.csa_logged or 0)) for seat in filled)
+    assert off[len(off) // 2] < 0.05
+    assert off[len(off) * 9 // 10] < 0.20
+    assert all(0 < (seat.csa_source_error or 0) < 0.5 for seat in filled)
     # The all-truthful table is another one: more than a quarter of the seats score otherwise by it.
     assert sum(seat.csa != pytest.approx(seat.csa_logged, abs=0.1) for seat in seats) > 32
 
@@ -375,8 +381,8 @@ def test_a_damaged_table_is_a_finding_and_costs_no_other_figure(
     trace = next(sample_import[1].glob("*.trace"))
     sound = evaluate_file(trace).outcome
     table = tmp_path / "table.csv"
-    table.write_text("law,role,value_bucket,spread_bucket,mean_share,sd_share,seats\nuniform,buyer,60,5,0.4,0,12\n")
-    monkeypatch.setattr(source_table, "_FILE", str(table))
+    table.write_text(f"{','.join(source_table.COLUMNS)}\nuniform,buyer,60,5,0.4,0,12,solved,0\n")
+    monkeypatch.setattr(source_table, "FILE", str(table))
     source_table.source_table.cache_clear()
     outcome = evaluate_file(trace).outcome
     assert sound is not None

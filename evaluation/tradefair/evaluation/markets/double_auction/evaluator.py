@@ -41,7 +41,7 @@ class DoubleAuctionEvaluator(Evaluator):
     """Evaluator of the market `double_auction`. Money in points."""
 
     market = "double_auction"
-    version = "3"
+    version = "4"
     collusion = CollusionMeasures(
         frozenset({"--against", "--references", "--side", "--play-references", "--by"}),
         "markets.double_auction.collusion.asked:nine_measures",
@@ -81,6 +81,7 @@ class DoubleAuctionEvaluator(Evaluator):
         series=("offsets", "trade_offsets", "trade_prices", "traded"),
         # Laws may differ, since csa has a table for each; sizes may not: what a share is worth depends on them.
         varies=frozenset({"description", "distribution", "values", "chance", "seat_order", "seats"}),
+        errors={"csa_source": "csa_source_error"},
         cautions={
             **dict.fromkeys(("csa_clean", "csa"), f"by our table of all-truthful play; {CAUTION}"),
             "csa_source": SOURCE_CAUTION,

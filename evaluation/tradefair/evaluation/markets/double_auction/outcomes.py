@@ -283,17 +283,22 @@ def _hindsight(own: _Seat, found: Regret | None) -> dict[str, Any]:
     return dict(zip(names, figures, strict=True))
 
 
+# The last three as `SourceScore` has them.
+_SCORES = ("csa", "csa_clean", "csa_source", "csa_source_basis", "csa_source_error")
+
+
 def _scores(own: _Seat, game: _Game, yardstick: _Yardstick) -> dict[str, Any]:
     """Conditional surplus alphas; null without a table of this very shape, `csa_source` also without its key."""
     shape, table = yardstick.shape, yardstick.table
     if shape is None or own.value is None or own.potential is None:
-        return dict.fromkeys(("csa", "csa_clean", "csa_source"))
+        return dict.fromkeys(_SCORES)
     # The spread of the last round is a key of the table: what was left to trade when the episode ended.
     spread = game.rounds[-1].residual_spread
     result = SeatResult("buyer" if own.buys else "seller", own.value, own.payoff, own.potential, spread)
     scores = {"csa": csa(table, result), "csa_clean": csa_clean(table, result)} if table else {}
     published = csa_source(shape, result) if yardstick.published else None
-    return {"csa": None, "csa_clean": None, **scores, "csa_source": published}
+    by_source = dict(zip(_SCORES[2:], published, strict=True)) if published else {}
+    return {**dict.fromkeys(_SCORES), **scores, **by_source}
 
 
 def _logged(reading: TraceReading) -> Mapping[SeatId, float]:

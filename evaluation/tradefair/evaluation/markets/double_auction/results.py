@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from tradefair.evaluation.figure import figure
+from tradefair.evaluation.markets.double_auction.source_table import Basis
 from tradefair.evaluation.outcome import MarketOutcome, Outcome, SeatOutcome
 
 CsaMissing = Literal["unusual values", "cut short", "no table"]
@@ -179,13 +180,23 @@ class DoubleAuctionSeat(SeatOutcome):
         "higher",
         short="CSα, source's table",
         caution="rests on the 1,691 keys of the source's table that its public logs determine, not on "
-        "all-truthful play; a seat with another key has none",
+        "all-truthful play; other keys are filled from these: see csa_source_basis and csa_source_error",
     )
     """as csa, with mean and sd of the table behind the published scores
 
-    Null: other games than 4+4 seats on 0..100 over 30 rounds under one of the source's four laws, or a key that the
-    table lacks
+    Null: other games than 4+4 seats on 0..100 over 30 rounds under one of the source's four laws, or a key that no
+    solved one is near to
     Source: BAZAAR (Mazur 2025), table solved from the scores of its public logs
+    """
+    csa_source_basis: Basis | None = figure("what CSα by the source's table rests on", "name")
+    """solved: the key's mean and sd follow from scores of the public logs; filled: from the solved keys around it
+
+    Null: as csa_source
+    """
+    csa_source_error: float | None = figure("expected error of CSα by the source's table", "standard deviations")
+    """root mean square of what solved keys near this one are off where each is left out; 0 of a solved key
+
+    Null: as csa_source
     """
     csa_logged: float | None = figure(
         "CSα that the log gives",
@@ -314,7 +325,7 @@ class DoubleAuctionMarket(MarketOutcome):
     Null: there is one
     """
     csa_source_missing: int | None = figure("seats without a published key", "seats", "lower")
-    """seats whose key the source's table lacks
+    """seats whose key the source's table lacks: no solved key is near to it
 
     Null: the table is about other games
     """

@@ -7,10 +7,13 @@ nothing is played here.
 from __future__ import annotations
 
 import math
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
-from statistics import StatisticsError, correlation
+from statistics import fmean, quantiles
 from typing import NamedTuple
 
 from tradefair.contract import TraceError
@@ -19,19 +22,24 @@ from tradefair.evaluation.markets.supply_chain.outcomes import (
     SupplyChainOutcome,
     supply_chain_outcome,
 )
-from tradefair.evaluation.read.arithmetic import mean, rounded
+from tradefair.evaluation.read.arithmetic import mean, rank_correlation, ratio, rounded
 from tradefair.evaluation.reading import read_each
 from tradefair.evaluation.record import Record
 from tradefair.evaluation.statistics.paired import interval
 from tradefair.tracestore import Trace
 
-WITH = ("bid_eff", "fill", "stockout", "mms")
-"""Figures of a retailer with which profit is correlated over the seats of an episode."""
+METRICS = ("npm", "pi", "rar", "iei", "stockout", "bid_eff", "osi", "fill", "mms")
+"""The nine figures of a retailer that the source prints."""
+SOURCE = "Market-Bench"
+"""What stands for a scenario in the rows of the source's own table."""
 # Bounds of BidEff between failing, partly failing and working procurement.
 _FAILS, _WORKS = 0.1, 0.5
 _MARKET = "supply_chain"
 # Steps that a table shows one by one.
 _STEPS = 6
+
+Retailer = Mapping[str, float | None]
+"""The nine figures of one retailer in one episode."""
 
 
 class Estimate(Record):
@@ -43,29 +51,51 @@ class Estimate(Record):
     episodes: int
 
 
-class PopulationRow(Record):
-    """One scenario. `steps` holds figures by round, 1 first: means over episodes, of OSI and MMS over seats as well.
+class Metric(Record):
+    """One of the nine figures, over the seats of an episode, then the mean over episodes.
 
-    `correlations` is by figure: Pearson's r with profit over the seats of an episode, null where one does not vary.
-    `bid_eff` counts seats an episode with BidEff below 0.1, up to 0.5, and above. `profit_cr4` is the share of the
-    profit that the four best seats took.
+    `correlation` is Spearman's ρ with profit, ties by mid-ranks; null where either does not vary. `quartiles` are the
+    25, 50 and 75 % points, null below two seats.
     """
+
+    correlation: Estimate
+    mean: float | None
+    quartiles: tuple[float, float, float] | None
+
+
+class Population(Record):
+    """What retailers show together, an episode.
+
+    `bid_eff` counts seats with BidEff below 0.1, up to 0.5, and above; `losers` those with a loss. `profit_cr4` is the
+    share of the profit that the four best seats took, null where all together earned nothing; `fill` sums Fill.
+    """
+
+    metrics: dict[str, Metric]
+    bid_eff: tuple[float, float, float]
+    profit_cr4: Estimate
+    fill: Estimate
+    losers: Estimate
+
+
+class PopulationRow(Population):
+    """One scenario. `steps` holds figures by round, 1 first: means over episodes, of OSI and MMS over seats as well."""
 
     scenario: str
     rules: str
     retailers: int
     episodes: int
-    correlations: dict[str, Estimate]
-    profit_cr4: Estimate
-    bid_eff: tuple[float, float, float]
     steps: dict[str, list[float | None]]
 
 
 class PopulationReport(Record):
-    """A row per scenario and rules version; `left_out` says why a trace was not used, by file."""
+    """A row per scenario and rules version; `left_out` says why a trace was not used, by file.
+
+    `published` is what the twenty models of the source show together: one market, so without intervals.
+    """
 
     rows: list[PopulationRow]
     left_out: dict[str, str]
+    published: Population
 
 
 class _Kind(NamedTuple):
@@ -87,7 +117,8 @@ def population(paths: Iterable[Path]) -> PopulationReport:
     for kind, outcome in episodes:
         found.setdefault(kind, []).append(outcome)
     rows = [_row(kind, found[kind]) for kind in sorted(found)]
-    return PopulationReport(rows=rows, left_out={str(path): why[:300] for path, why in left_out})
+    why = {str(path): reason[:300] for path, reason in left_out}
+    return PopulationReport(rows=rows, left_out=why, published=published())
 
 
 def _episode(trace: Trace) -> tuple[_Kind, SupplyChainOutcome]:
@@ -102,24 +133,68 @@ def _episode(trace: Trace) -> tuple[_Kind, SupplyChainOutcome]:
     return _Kind(str(core.scenario.get("id", ""))[:80], core.rules_version, len(outcome.seats), rounds), outcome
 
 
+@cache
+def published() -> Population:
+    """Table 2 of the source."""
+    text = files("tradefair.evaluation.markets.supply_chain").joinpath("published.toml").read_text(encoding="utf-8")
+    table = tomllib.loads(text)["table"][0]
+    return together([[dict(zip(table["columns"][1:], row[1:], strict=True)) for row in table["rows"]]])
+
+
+def together(episodes: Sequence[Sequence[Retailer]]) -> Population:
+    """What the retailers of these episodes, one at least, show together."""
+    seats = [seat["bid_eff"] or 0.0 for episode in episodes for seat in episode]
+
+    def an_episode(count: int) -> float:
+        return rounded(count / len(episodes))
+
+    low, high = sum(value < _FAILS for value in seats), sum(value > _WORKS for value in seats)
+    profits = [[seat["pi"] or 0.0 for seat in episode] for episode in episodes]
+    largest = [
+        ratio(math.fsum(sorted(rows)[-4:]), math.fsum(rows)) if math.fsum(rows) > 0 else None for rows in profits
+    ]
+    return Population(
+        metrics={name: _metric(episodes, name) for name in METRICS},
+        bid_eff=(an_episode(low), an_episode(len(seats) - low - high), an_episode(high)),
+        profit_cr4=_estimate(largest),
+        fill=_estimate([math.fsum(seat["fill"] or 0.0 for seat in episode) for episode in episodes]),
+        losers=_estimate([sum(profit < 0 for profit in rows) for rows in profits]),
+    )
+
+
+def _metric(episodes: Sequence[Sequence[Retailer]], name: str) -> Metric:
+    pairs = [
+        [(figure, seat["pi"] or 0.0) for seat in episode if (figure := seat[name]) is not None] for episode in episodes
+    ]
+    points = [quantiles([figure for figure, _ in rows], n=4, method="inclusive") for rows in pairs if len(rows) > 1]
+
+    def middle(place: int) -> float:
+        return rounded(fmean(point[place] for point in points))
+
+    return Metric(
+        correlation=_estimate([rank_correlation(*zip(*rows, strict=True)) if rows else None for rows in pairs]),
+        mean=mean(average for rows in pairs if (average := mean(figure for figure, _ in rows)) is not None),
+        quartiles=(middle(0), middle(1), middle(2)) if points else None,
+    )
+
+
 def _row(kind: _Kind, episodes: Sequence[SupplyChainOutcome]) -> PopulationRow:
     seats = [seat for episode in episodes for seat in episode.seats.values()]
-    low, high = sum(seat.bid_eff < _FAILS for seat in seats), sum(seat.bid_eff > _WORKS for seat in seats)
-    markets = [episode.market_outcome for episode in episodes]
     series: dict[str, list[Sequence[float | None]]] = defaultdict(list)
-    for market in markets:
-        for name, values in _by_round(market).items():
+    for episode in episodes:
+        for name, values in _by_round(episode.market_outcome).items():
             series[name].append(values)
     series["osi"] = [seat.osi_by_round for seat in seats]
     series["mms"] = [seat.mms_by_round for seat in seats]
+    nine = [
+        [{name: getattr(seat, name) for name in METRICS} for seat in episode.seats.values()] for episode in episodes
+    ]
     return PopulationRow(
+        **dict(together(nine)),
         scenario=kind.scenario,
         rules=kind.rules,
         retailers=kind.retailers,
         episodes=len(episodes),
-        correlations={name: _estimate([_with_profit(episode, name) for episode in episodes]) for name in WITH},
-        profit_cr4=_estimate([market.profit_cr4 for market in markets]),
-        bid_eff=(_each(low, episodes), _each(len(seats) - low - high, episodes), _each(high, episodes)),
         steps={name: _by_step(rows, kind.rounds) for name, rows in series.items()},
     )
 
@@ -137,20 +212,6 @@ def _by_round(market: SupplyChainMarket) -> dict[str, Sequence[float | None]]:
     }
 
 
-def _each(count: int, episodes: Sequence[SupplyChainOutcome]) -> float:
-    return rounded(count / len(episodes))
-
-
-def _with_profit(episode: SupplyChainOutcome, name: str) -> float | None:
-    """Pearson's r of profit and a figure over the seats that have it; None where one of them is constant."""
-    pairs = [(seat.pi, getattr(seat, name)) for seat in episode.seats.values() if getattr(seat, name) is not None]
-    try:
-        return rounded(correlation([profit for profit, _ in pairs], [figure for _, figure in pairs]))
-    # Fewer than two seats, or a figure that does not vary: there is no line to be near to.
-    except StatisticsError:
-        return None
-
-
 def _estimate(figures: Sequence[float | None]) -> Estimate:
     known = [figure for figure in figures if figure is not None and math.isfinite(figure)]
     low, high = interval(known) or (None, None)
@@ -164,36 +225,49 @@ def _by_step(rows: Sequence[Sequence[float | None]], rounds: int) -> list[float 
 
 
 def shown(report: PopulationReport) -> Mapping[str, tuple[list[str], list[list[str]]]]:
-    """Two tables as text by title: (columns, rows), a row per scenario, then a row per scenario and figure.
+    """Three tables as text by title: (columns, rows). The source's own numbers stand first, and first of each figure.
 
-    The second one shows the first six steps and the last one: an episode may have sixty.
+    The last one shows the first six steps and the last: an episode may have sixty.
     """
-    first = [
-        [
-            row.scenario,
-            str(row.episodes),
-            *(_text(row.correlations[name]) for name in WITH),
-            _text(row.profit_cr4),
-            " / ".join(f"{count:.1f}" for count in row.bid_eff),
-        ]
-        for row in report.rows
-    ]
-    second = [
-        [row.scenario, name, *("–" if figure is None else f"{figure:.3f}" for figure in _first_and_last(series))]
+    sources: dict[str, Population] = {SOURCE: report.published} | {row.scenario: row for row in report.rows}
+    metrics = [[name, of, *_cells(found.metrics[name])] for name in METRICS for of, found in sources.items()]
+    together = [
+        [of, " / ".join(f"{count:.1f}" for count in found.bid_eff), *map(_text, (found.profit_cr4, found.fill)),
+         _text(found.losers), _growth(found)]
+        for of, found in sources.items()
+    ]  # fmt: skip
+    steps = [
+        [row.scenario, name, *map(_number, _first_and_last(series))]
         for row in report.rows
         for name, series in row.steps.items()
     ]
     return {
-        "correlation of profit with": (
-            ["scenario", "episodes", *WITH, "top-4 share of profit", "seats with bid_eff < 0.1 / to 0.5 / above"],
-            first,
+        "figures of a retailer": (["figure", "of", "correlation with profit", "mean", "25 %", "50 %", "75 %"], metrics),
+        "together, an episode": (
+            ["of", "seats with bid_eff < 0.1 / to 0.5 / above", "top-4 share of profit", "sum of fill", "losers",
+             "last wealth_gini over first"],
+            together,
         ),
-        "by step": (["scenario", "figure", *map(str, range(1, _STEPS + 1)), "last"], second),
-    }
+        "by step": (["scenario", "figure", *map(str, range(1, _STEPS + 1)), "last"], steps),
+    }  # fmt: skip
+
+
+def _cells(metric: Metric) -> list[str]:
+    return [_text(metric.correlation), *map(_number, (metric.mean, *(metric.quartiles or [None] * 3)))]
+
+
+def _growth(found: Population) -> str:
+    """How many times the Gini of the first step that of the last is; our seats start equal, the source's did not."""
+    steps = found.steps["wealth_gini"] if isinstance(found, PopulationRow) else [None]
+    return "–" if not steps[0] or steps[-1] is None else f"{steps[-1] / steps[0]:.1f}"
 
 
 def _first_and_last(series: Sequence[float | None]) -> list[float | None]:
     return [*series[:_STEPS], *[None] * (_STEPS - len(series)), series[-1]]
+
+
+def _number(figure: float | None) -> str:
+    return "–" if figure is None else f"{figure:,.0f}" if abs(figure) >= 100 else f"{figure:.3f}"
 
 
 def _text(estimate: Estimate) -> str:
