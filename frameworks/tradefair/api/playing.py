@@ -335,13 +335,14 @@ def _check_policy(made: Callable[[], Any]) -> None:
 
 
 @asynccontextmanager
-async def _around(stage: Stage, episode: Episode, agent: AgentSpec) -> AsyncGenerator[None]:
+async def _around(stage: Stage, episode: Episode, player: ReadyAgent) -> AsyncGenerator[None]:
     """Tell own code where it plays, and say in a failure where the trace is."""
     stage.episode = episode
     try:
         yield
     except HarnessFailure as failure:
-        named = f"tradefair play --resume {episode.path}{' --agent …' if agent.framework.startswith(OWN) else ''}"
+        own = player.spec.framework.startswith(OWN)
+        named = f"tradefair play --resume {episode.path}{' --agent …' if own else ''}"
         # With the error of the own code as the cause, so that the traceback leads to its line.
         raise HarnessFailure(f"{failure} (go on with: {named})") from stage.fault or failure
 
