@@ -14,6 +14,7 @@ import pytest
 from langchain_core.language_models import FakeListChatModel
 from tests.frameworks.models.standins import Json, StandIn
 
+import tradefair.api as tf
 from tradefair.catalog import market_type
 from tradefair.cli import run
 from tradefair.contract import Draw
@@ -160,6 +161,26 @@ def test_a_limit_ends_a_series_and_what_was_played_is_shown(desk: Desk) -> None:
 def test_a_limit_that_means_nothing_is_refused(desk: Desk, limit: str) -> None:
     assert (desk.play(limit), desk.asked) == (2, 0)
     assert "--limit" in desk.said
+
+
+async def own(seat: tf.Seat) -> None:
+    """An agent that asks its model itself."""
+    await seat.play_out()
+
+
+@pytest.mark.parametrize("api", ["auto", "responses"])
+def test_python_takes_the_same_limits_and_the_api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, api: str) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    policy = seat_policy(market_type("double_auction"), "policy:zip", "buyer", Draw.of(7, "B1"))
+    standin = StandIn("newest", policy)
+    asked: Any = {"scenario": "double_auction/duel", "seed": 7, "agent": "react", "model": MODEL, "folder": tmp_path}
+    with standin.served() as url:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{url}/v1")
+        with pytest.raises(tf.HarnessFailure, match="--limit tokens_total=1000 is reached"):
+            tf.play("double_auction", api=api, limits={"tokens_total": 1_000}, **asked)
+    assert ("/chat/completions" in {path for path, _ in standin.asked}) is (api == "auto")
+    with pytest.raises(tf.ScenarioError, match="limits= are for agents"):
+        tf.play("double_auction", agent=own, limits={"cost": 1})
 
 
 async def test_another_providers_model_is_asked_within_its_budget_too() -> None:
