@@ -213,11 +213,9 @@ class AgentSpec:
         Raises TraceError where a trace does not hold enough to seat it again: code of a caller has no name to load it
         by; files and texts that an agent was given are not in a trace.
         """
-        if record is None or record.framework.startswith(OWN):
+        # Of a program neither: a stranger's trace must not choose what is run on this machine.
+        if record is None or record.framework.startswith((OWN, COMMAND)):
             raise TraceError("the trace does not say what played its agent's seat: name it with --agent")
-        # A stranger's trace must not choose what is run on this machine.
-        if record.framework.startswith(COMMAND):
-            raise TraceError("a program played the trace's agent: name it with --agent if you trust it")
         held = "of which a trace keeps the digest only"
         if record.trials is not None:
             raise TraceError(f"the trace's agent was given notes of earlier episodes, {held}: name it with --agent")
