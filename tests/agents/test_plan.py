@@ -26,10 +26,9 @@ from mcp.types import Tool, ToolAnnotations
 from pydantic import ValidationError
 from tests.calling import blank_view
 
-from tradefair.agents.bridge import ToolOutcome
+from tradefair.agents.bridge import Act, ToolOutcome
 from tradefair.agents.graphs.lessons import Lesson, Lessons, read_lesson, read_reflection, show_trials
 from tradefair.agents.graphs.plan import MAX_STEPS, Plan, Progress
-from tradefair.agents.memory import Act
 from tradefair.agents.offers import ALL, Offer, Offers, parse_offer, useful
 from tradefair.agents.prompt import PromptSet
 from tradefair.agents.requests import MAX_ANSWER_CHARS, AnswerProblem, find_request, read_answer, show_request

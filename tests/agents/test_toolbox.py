@@ -23,9 +23,9 @@ from langgraph.graph import END
 from mcp import Client
 from tests.waiting import SOON, in_time
 
-from tradefair.agents.bridge import Bridge, ToolOutcome, refusal
+from tradefair.agents.bridge import Act, Bridge, ToolOutcome, refusal
 from tradefair.agents.graphs.round_graph import RoundGraph
-from tradefair.agents.memory import Act, Memory, act_line
+from tradefair.agents.memory import Memory, act_line
 from tradefair.agents.prompt import load_prompt
 from tradefair.agents.rounds import RoundBudget, RoundEnd, RoundLimits
 from tradefair.agents.tool_node import Executed, run_calls
@@ -229,7 +229,7 @@ async def test_a_round_that_went_on_after_a_lapsed_phase_is_one_record(connect: 
 
 def test_what_is_left_of_a_rounds_limits_shrinks_until_the_next_round(view: TurnView) -> None:
     budget = RoundBudget(RoundLimits(10, 100))
-    end = RoundEnd(view, "no_call", 3, 4, 1, input_tokens=50, output_tokens=20, estimated=False)
+    end = RoundEnd(view, "no_call", 3, 4, 1, input_tokens=50, output_tokens=20, estimated=False, acts=())
     assert budget.open(view) == RoundLimits(10, 100)
     budget.spend(end)
     assert budget.open(view.model_copy(update={"phase": "later"})) == RoundLimits(6, 30)

@@ -108,7 +108,7 @@ async def test_an_end_that_is_not_its_own_makes_no_game(tmp_path: Path, leaves: 
     with open_trace(trace) as opened:
         assert account(opened).end_reason is None
     # The trace names the program and is not trusted with it.
-    with pytest.raises(TraceError, match="name it with --agent if you trust it"):
+    with pytest.raises(TraceError, match="name it with --agent"):
         recorded_agent(trace)
 
 

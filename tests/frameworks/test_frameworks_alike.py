@@ -71,7 +71,7 @@ async def play(
         teaching.table(preset, limits=rules) as made,
         open_address(endpoint, faults=Faults.parse(faults)) as address,
     ):
-        report = await made.play(framework, address.endpoint(endpoint.label), limits)
+        report = await made.play(framework, address.endpoint(endpoint), limits)
     written = teaching.written(made)
     notes = [{key: value for key, value in note.items() if key not in _OWN} for note in written.notes]
     about = {key: value for key, value in asdict(report).items() if key != "framework"}
@@ -125,7 +125,7 @@ async def heard(teaching: Any, framework: str, faults: str) -> list[Any]:
         teaching.table("talk") as table,
         open_address(endpoint, faults=Faults.parse(faults), record=tape) as address,
     ):
-        await table.play(framework, address.endpoint(endpoint.label))
+        await table.play(framework, address.endpoint(endpoint))
     lines = [json.loads(line) for line in tape.read_text(encoding="utf-8").splitlines()]
     parts = {line["id"]: plain(line["body"]) for line in lines if line["kind"] == "part"}
     calls = [line for line in lines if line["kind"] == "call"]

@@ -16,6 +16,7 @@ from tests.waiting import LONG, SOON, Clock
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import run
+from tradefair.frameworks.models.budget import Budget
 from tradefair.host.episode.progress import Progress
 from tradefair.host.episode.setup import new_episode
 from tradefair.host.seats.plans import plan_seats
@@ -34,18 +35,19 @@ async def watched_episode(tmp_path: Path, clock: Clock) -> Any:
     kind, scenario = market_type("teaching"), load_scenario("teaching", "pie", {"rounds": 4})
     plan = plan_seats(kind, scenario, agents=["P1"], others="half")
     episode = await new_episode(kind, scenario, 7, plan, tmp_path)
-    yield episode, Progress(episode, clock=clock)
+    budget = Budget()
+    yield episode, Progress(episode, taken=budget.words, clock=clock), budget
     await episode.close()
 
 
 async def test_a_line_comes_with_a_round_at_most_once_in_ten_seconds(
     watched_episode: Any, clock: Clock, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    episode, progress = watched_episode
+    episode, progress, budget = watched_episode
     async with progress:
         for seconds in (4.0, 7.0):  # 4 s and 11 s after the start: the second is due
             clock.now += seconds
-            progress.heard(CALL)
+            budget.count(CALL)
             await episode.call("P1", "claim", {"slices": 4})
         clock.now += 9.0
         await episode.call("P1", "claim", {"slices": 4})
@@ -59,7 +61,7 @@ async def test_a_line_comes_with_a_round_at_most_once_in_ten_seconds(
 async def test_silence_is_worth_one_line(
     watched_episode: Any, clock: Clock, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    episode, progress = watched_episode
+    episode, progress, _ = watched_episode
     async with progress:
         for _ in range(40):
             clock.now += 1.0
@@ -77,10 +79,10 @@ async def test_silence_is_worth_one_line(
 async def test_a_call_without_a_price_leaves_no_sum_of_dollars(
     watched_episode: Any, clock: Clock, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _, progress = watched_episode
+    _, progress, budget = watched_episode
     async with progress:
         for note in (CALL, {**CALL, "cost_usd_micro": None}, {"kind": "seat_report", "input_tokens": 5}):
-            progress.heard(note)
+            budget.count(note)
         clock.now += 20
         progress.tick()
         clock.now += 10

@@ -22,7 +22,7 @@ from tradefair.contract.kernel.players import PERSON
 from tradefair.evaluation.prove.verify import verify_file
 from tradefair.host.seats.plans import plan_seats
 from tradefair.runner.play import outside
-from tradefair.runner.play.agent_spec import AgentSpec, ready
+from tradefair.runner.play.agent_spec import AgentSpec, ReadyAgent, ready
 from tradefair.runner.play.episode_runner import PlaySpec, play_episode, resume_episode
 from tradefair.tracestore import open_trace
 
@@ -73,8 +73,8 @@ async def address(capsys: Any) -> str:
     return next(word for word in shown.split() if word.startswith("http"))
 
 
-def door(episode: Any, agent: AgentSpec) -> Any:
-    return outside.open_door(episode, ["P1"], person=agent.framework == PERSON, browser=False)
+def door(episode: Any, agent: ReadyAgent) -> Any:
+    return outside.open_door(episode, ["P1"], person=agent.spec.framework == PERSON, browser=False)
 
 
 async def test_a_person_plays_an_episode_in_a_browser_and_the_trace_says_so(spec: PlaySpec, capsys: Any) -> None:

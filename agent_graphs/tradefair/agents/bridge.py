@@ -94,6 +94,14 @@ class ToolOutcome:
         return ToolAnswer(self.text.encode() if self.structured is None else orjson.dumps(self.structured), None, over)
 
 
+class Act(NamedTuple):
+    """One executed call: what was asked and what came back."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    outcome: ToolOutcome
+
+
 @dataclass
 # For the report; the trace counts for itself.
 class BridgeCounts:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import orjson
 
-from tradefair.agents.bridge import Bridge, ToolOutcome, error_info
+from tradefair.agents.bridge import Act, Bridge, ToolOutcome, error_info
 from tradefair.agents.rounds import is_fenced
 from tradefair.contract import HarnessFailure
 
@@ -22,14 +21,6 @@ _PROGRAM = "execute_code"
 _LINE_CHARS = 240
 _LEFT_OUT = "({}; words of others are left out here)"
 _PASSED_OVER = "the turn passed without you: no_call"
-
-
-class Act(NamedTuple):
-    """One executed call: what was asked and what came back."""
-
-    tool: str
-    arguments: Mapping[str, Any]
-    outcome: ToolOutcome
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mcp.types import Tool
 
     from tradefair.agents.asking import ChatRunnable
-    from tradefair.agents.memory import Act
+    from tradefair.agents.bridge import Act
 
 
 @dataclass(frozen=True)

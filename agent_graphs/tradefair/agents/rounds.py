@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
@@ -12,6 +12,7 @@ import orjson
 from tradefair.contract import HarnessFailure, TurnView
 
 if TYPE_CHECKING:
+    from tradefair.agents.bridge import Act
     from tradefair.agents.prompt import Prompt, PromptSet
 
 NextTurn: TypeAlias = Callable[[], Awaitable[TurnView]]
@@ -50,7 +51,10 @@ class RoundLimits(NamedTuple):
 
 @dataclass(frozen=True)
 class RoundEnd:
-    """How a round ended. `view` is the first turn of another round, or the end; with `stop` the seat is still asked."""
+    """How a round ended. `view` is the first turn of another round, or the end; with `stop` the seat is still asked.
+
+    `acts` are the calls of the round, or of the rest of one, with what they came to.
+    """
 
     view: TurnView
     stop: str | None
@@ -60,6 +64,12 @@ class RoundEnd:
     input_tokens: int
     output_tokens: int
     estimated: bool
+    acts: Sequence[Act]
+
+    @property
+    def carried_out(self) -> bool:
+        """Whether any of the calls was carried out."""
+        return any(not act.outcome.is_error for act in self.acts)
 
 
 class RoundBudget:

@@ -24,6 +24,7 @@ from tradefair.host.seats.plans import default_folder, left_alone, new_seed, pla
 from tradefair.runner.fork import fork as forking
 from tradefair.runner.plans.episodes import workload_of
 from tradefair.runner.plans.plan import load_plan
+from tradefair.runner.play.agent_flags import AgentFlags
 from tradefair.runner.play.agent_spec import NATIVE, OUTSIDE, OWN, AgentSpec, ReadyAgent, ready
 from tradefair.runner.play.episode_runner import Played, PlaySpec, play_episode
 from tradefair.runner.play.references import references_of
@@ -72,6 +73,8 @@ class _Asked(NamedTuple):
     settings: Mapping[str, JsonValue] | None
     folder: str | Path | None
     policy_key: int = 0
+    api: str | None = None
+    limits: Mapping[str, JsonValue] | None = None
 
 
 def play(
@@ -88,6 +91,8 @@ def play(
     policy_key: int = 0,
     references: bool = False,
     ledger: LedgerExtent | None = None,
+    api: str | None = None,
+    limits: Mapping[str, JsonValue] | None = None,
 ) -> Trace:
     """Play one episode to its end in this process and return its trace.
 
@@ -98,14 +103,15 @@ def play(
     scenario values by dotted key. `seed` is 0 to 2**63 - 1, drawn afresh when None. `folder` defaults to
     ./runs/<time>-<market>. `policy_key` gives scripted policies other draws; the market's luck stays. `references=True`
     also plays the market's reference policies on the same luck, into `references/` of the folder. `ledger` is how far
-    it is replayed what turns lost, once the trace's verdict is asked for: see `Trace`.
+    it is replayed what turns lost, once the trace's verdict is asked for: see `Trace`. `api` is how `openai:` models
+    are asked ("auto", "chat", "responses"); `limits` are those of `--limit`, by name: {"cost": 0.5, "idle_rounds": 0}.
 
     Where an event loop runs already (a notebook), the episode is played in a thread of its own, and this waits.
 
     Raises ScenarioError before anything is written; HarnessFailure when a provider or the agent's code fails, with the
     path of the trace, which can be resumed.
     """
-    asked = _Asked(market, scenario, seed, agent, model, seat, others, settings, folder, policy_key)
+    asked = _Asked(market, scenario, seed, agent, model, seat, others, settings, folder, policy_key, api, limits)
     stage = Stage()
     try:
         return Trace(wait_for(partial(_played, asked, references, stage)), ledger=ledger)
@@ -130,9 +136,11 @@ async def play_async(
     policy_key: int = 0,
     references: bool = False,
     ledger: LedgerExtent | None = None,
+    api: str | None = None,
+    limits: Mapping[str, JsonValue] | None = None,
 ) -> Trace:
     """As `play`, for code that is asynchronous itself. Cancelled, it leaves an unfinished trace."""
-    asked = _Asked(market, scenario, seed, agent, model, seat, others, settings, folder, policy_key)
+    asked = _Asked(market, scenario, seed, agent, model, seat, others, settings, folder, policy_key, api, limits)
     return Trace(await _played(asked, references, Stage()), ledger=ledger)
 
 
@@ -285,8 +293,12 @@ def _agent(
 ) -> ReadyAgent:
     agent, limits = asked.agent, Limits(calls_per_round(scenario))
     if agent is None or isinstance(agent, str):
-        spec = with_stand_in(kind, scenario, _named(agent, asked.model, limits), set(roles.values()))
+        named = [f"{name}={value}" for name, value in (asked.limits or {}).items()]
+        flags = AgentFlags(api=asked.api or "", limit=named)
+        spec = with_stand_in(kind, scenario, flags.over(_named(agent, asked.model, limits)), set(roles.values()))
         return ready(kind, spec, roles, scenario=scenario)
+    if asked.api is not None or asked.limits:
+        raise ScenarioError("api= and limits= are for agents that are named by a text: leave them out")
     made = own_agent(agent, stage, limits)
     if asked.model is not None:
         raise ScenarioError(f"model= is for agents that are named by a text; {made.spec.label} asks its model itself")
@@ -335,13 +347,14 @@ def _check_policy(made: Callable[[], Any]) -> None:
 
 
 @asynccontextmanager
-async def _around(stage: Stage, episode: Episode, agent: AgentSpec) -> AsyncGenerator[None]:
+async def _around(stage: Stage, episode: Episode, player: ReadyAgent) -> AsyncGenerator[None]:
     """Tell own code where it plays, and say in a failure where the trace is."""
     stage.episode = episode
     try:
         yield
     except HarnessFailure as failure:
-        named = f"tradefair play --resume {episode.path}{' --agent …' if agent.framework.startswith(OWN) else ''}"
+        own = player.spec.framework.startswith(OWN)
+        named = f"tradefair play --resume {episode.path}{' --agent …' if own else ''}"
         # With the error of the own code as the cause, so that the traceback leads to its line.
         raise HarnessFailure(f"{failure} (go on with: {named})") from stage.fault or failure
 

@@ -46,7 +46,8 @@ class SeatConnection:
 
     `lapse` takes the seat's default action (in-process runners have it, remote agents do not). `note` takes records of
     what the agent did outside the market, for `agent_events`. `key_prefix` must differ from that of every earlier
-    connection of this seat to the same episode. Timeouts are in seconds.
+    connection of this seat to the same episode. Timeouts are in seconds. After `idle_rounds` in a row without a call
+    that was carried out the agent stops (0: it never does).
     """
 
     client: Client
@@ -63,6 +64,7 @@ class SeatConnection:
     # Part of every call key. A prefix that was used before would return the earlier call's stored answer.
     key_prefix: str = "call"
     call_timeout_s: float = 60.0
+    idle_rounds: int = 0
 
 
 @dataclass

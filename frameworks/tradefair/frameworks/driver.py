@@ -9,6 +9,7 @@ from tradefair.agents.bridge import Bridge
 from tradefair.agents.rounds import RoundEnd, RoundPlayer
 from tradefair.contract import TurnView
 from tradefair.frameworks.base import SeatConnection, SeatReport
+from tradefair.frameworks.models.access import IDLE_ROUNDS, Stopped
 from tradefair.frameworks.seat_clock import SeatClock, note_given_up
 
 
@@ -17,7 +18,7 @@ async def play_rounds(
 ) -> SeatReport:
     """Play to the end of the episode, or until a round is given up and the seat cannot lapse; fills in `report`.
 
-    Closes the clock. Raises HarnessFailure.
+    Closes the clock. Raises HarnessFailure; Stopped after rounds in which nothing was carried out.
     """
     try:
         await _play(player, clock, seat, report)
@@ -33,9 +34,11 @@ async def play_rounds(
 async def _play(player: RoundPlayer, clock: SeatClock, seat: SeatConnection, report: SeatReport) -> None:
     """Play turn by turn until the view says that the episode is over, counting into `report`."""
     view = await clock.next_turn()
+    idle = _Idle(seat.idle_rounds)
     while not view.over:
         end = await player.play_round(view)
         _count(report, end)
+        idle.hear(view.round, end)
         following: TurnView | None = end.view
         if end.stop is not None:
             # Noted before the lapse: the lapse opens the next turn or ends the episode, and the note is about this one.
@@ -47,9 +50,38 @@ async def _play(player: RoundPlayer, clock: SeatClock, seat: SeatConnection, rep
             report.rounds += 1
             return
         # A player may return within a round (a phase was passed over); only a new round or the end makes one more.
-        report.rounds += following.over or following.round != view.round
+        if following.over or following.round != view.round:
+            report.rounds += 1
+            idle.close(following)
         view = following
     report.end_reason = view.end_reason
+
+
+class _Idle:
+    """Counts rounds in a row in which no call was carried out, up to `most` (0: without end)."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._rounds: list[int] = []
+        self._calls = 0
+        self._acted = False
+
+    def hear(self, round_number: int, end: RoundEnd) -> None:
+        """Take in a round, or a part of one."""
+        self._rounds = self._rounds if round_number in self._rounds else [*self._rounds, round_number]
+        self._calls += end.calls
+        self._acted = self._acted or end.carried_out
+
+    def close(self, following: TurnView) -> None:
+        """The round is over. Raises Stopped where it was one too many and another one follows."""
+        if self._acted:
+            self._rounds, self._calls, self._acted = [], 0, False
+        if len(self._rounds) >= self._most > 0 and not following.over:
+            calls = f"{self._calls} calls, all refused" if self._calls else "none was made"
+            rounds = (
+                f"rounds {self._rounds[0]} to {self._rounds[-1]}" if self._rounds[1:] else f"round {self._rounds[0]}"
+            )
+            raise Stopped(IDLE_ROUNDS, f"no call was carried out in {rounds} ({calls})")
 
 
 async def _give_up(clock: SeatClock, view: TurnView, stop: str) -> TurnView | None:

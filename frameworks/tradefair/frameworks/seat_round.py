@@ -13,8 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from tradefair.agents.bridge import Bridge, ToolOutcome, refusal
-from tradefair.agents.memory import Act
+from tradefair.agents.bridge import Act, Bridge, ToolOutcome, refusal
 from tradefair.agents.model_calls import ModelReply, model_call
 from tradefair.agents.round_calls import Call, execute_calls
 from tradefair.agents.rounds import NUDGE, NextTurn, Note, RoundEnd, RoundLimits, goes_on
@@ -150,6 +149,7 @@ class SeatRound:
             input_tokens=self._input_tokens,
             output_tokens=self._output_tokens,
             estimated=self._estimated,
+            acts=self.acts,
         )
 
     async def _make(self) -> list[ToolOutcome]:

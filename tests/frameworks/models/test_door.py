@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import re
+import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from typing import Any
@@ -17,9 +18,11 @@ from tests.waiting import LONG, SOON, a_moment
 
 from tradefair.agents.rounds import opening
 from tradefair.contract import HarnessFailure
-from tradefair.frameworks.models import parse_model
+from tradefair.files.user_files import MIB
+from tradefair.frameworks.models import door, parse_model
 from tradefair.frameworks.models.client import make_client
 from tradefair.frameworks.models.dialect import THOUGHTS
+from tradefair.frameworks.models.prompts import Prompts
 from tradefair.frameworks.models.reply import REPLY_LIMIT, text_of
 
 
@@ -116,6 +119,20 @@ async def test_a_reply_is_bounded_in_bytes_and_as_a_whole_in_time(serving: Any, 
             await asked(upstream, timeout_s=SOON if said == "APITimeoutError" else LONG)
 
 
+async def test_a_packed_reply_is_unpacked_no_further_than_it_may_be_long(
+    serving: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door, "REPLY_LIMIT", 1_000)
+    async with serving(Packed(gzip.compress(bytes(64 * MIB)))) as upstream:
+        tracemalloc.start()
+        try:
+            with pytest.raises(HarnessFailure, match="longer than 1000 bytes"):
+                await asked(upstream)
+            assert tracemalloc.get_traced_memory()[1] < 32 * MIB
+        finally:
+            tracemalloc.stop()
+
+
 async def test_a_packed_reply_is_unpacked_and_a_note_keeps_how_an_unreadable_one_began(
     serving: Any, answers: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,6 +184,29 @@ async def test_thoughts_that_a_window_has_cut_do_not_come_back(diary: Any) -> No
             assert standin.thoughts == 1
             await goes_on(4, *first)
     assert standin.thoughts == 1
+
+
+async def test_thoughts_that_were_refused_are_neither_sent_nor_said_to_be_carried(
+    diary: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    standin = StandIn("responses_only", diary)
+    prompts = Prompts()
+    with standin.served() as url:
+        endpoint = parse_model("openai:tiny", base_url=f"{url}/v1", api="responses")
+        client = make_client("", replace(endpoint, prompts=prompts))
+        history: list[Json] = [{"role": "user", "content": opening(blank_view())}]
+        async with client.openai:
+            for _ in range(4):
+                said = (await client.ask({"model": "tiny", "messages": history}))["choices"][0]["message"]
+                call = said["tool_calls"][0]["id"]
+                history = [*history, said, {"role": "tool", "tool_call_id": call, "content": "{}"}]
+                # From now on it verifies none of what it gave.
+                monkeypatch.setattr(standin, "_sealed", {})
+    assert len(standin.refused) == 1
+    sent = [sum(item.get("type") == "reasoning" for item in body["input"]) for _, body in standin.asked]
+    assert sent == [0, 1, 0, 0, 0]
+    wires = [exchange.answer["wire"] for exchange in prompts.take({})]
+    assert [("carried" in wire, "thoughts" in wire) for wire in wires] == [(False, True), *[(False, False)] * 3]
 
 
 def _refused(message: str, param: str | None = None, status: int = 400) -> JSONResponse:

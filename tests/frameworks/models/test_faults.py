@@ -145,10 +145,10 @@ async def _played(teaching: Any, spec: str, framework: str = "react", limits: Li
     """P1 played by a policy behind a gateway with faults: the report, and what the trace says."""
     async with teaching.table() as table:
         seat = table.seat(table.client())
-        async with open_address(
-            teaching.around(Steady()), faults=Faults.parse(spec), seat="P1", on_call=noting(seat.note)
-        ) as address:
-            report = await table.play(framework, address.endpoint("policy:mine"), limits)
+        mine = teaching.around(Steady())
+        faults = Faults.parse(spec)
+        async with open_address(mine, faults=faults, seat="P1", on_call=noting(seat.note)) as address:
+            report = await table.play(framework, address.endpoint(mine), limits)
     return report, teaching.written(table)
 
 
@@ -204,7 +204,7 @@ async def test_an_endpoint_that_stays_down_is_a_harness_failure_that_names_it(te
 async def test_a_time_out_is_retried_and_then_a_harness_failure(diary_endpoint: Any, opened: Any) -> None:
     messages = [HumanMessage(opened["content"])]
     async with open_address(diary_endpoint, faults=Faults.parse("stall@1..2")) as address:
-        patient = address.endpoint("policy:diary")
+        patient = address.endpoint(diary_endpoint)
         async with open_client("", replace(patient, timeout_s=SOON)) as hasty, open_chat_model(patient) as model:
             hasty.openai.max_retries = 1
             with pytest.raises(HarnessFailure, match=r"APITimeoutError.*after 1 retries"):

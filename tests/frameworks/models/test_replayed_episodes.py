@@ -20,12 +20,12 @@ async def _play(
     """P1 played through a gateway; what the trace says."""
     async with teaching.table() as table, open_address(endpoint, seat="P1", **options) as address:
         if brief is None:
-            await table.play(framework, address.endpoint(endpoint.label))
+            await table.play(framework, address.endpoint(endpoint))
             return table
         async with table.client() as client:
             try:
                 agent = load_framework(framework)()
-                await agent.play(table.seat(client), address.endpoint(endpoint.label), brief, Limits())
+                await agent.play(table.seat(client), address.endpoint(endpoint), brief, Limits())
             except HarnessFailure as error:
                 failure = error
             else:
@@ -70,6 +70,7 @@ async def test_a_changed_prompt_ends_the_replay_and_is_named(teaching: Any, tape
     changed = Brief("P1", "give", "rounds")
     with pytest.raises(HarnessFailure, match=r"messages\[0\] \(system\) differs: asked .*give.*recorded .*earn"):
         await _play(teaching, "react", parse_model(f"replay:{tape}"), brief=changed)
+    replayed = parse_model(f"replay:{tape}")
     with pytest.raises(HarnessFailure, match=r"messages\[1\] \(user\) differs"):
-        async with teaching.table("talk") as table, open_address(parse_model(f"replay:{tape}"), seat="P1") as address:
-            await table.play("react", address.endpoint("replay"))
+        async with teaching.table("talk") as table, open_address(replayed, seat="P1") as address:
+            await table.play("react", address.endpoint(replayed))

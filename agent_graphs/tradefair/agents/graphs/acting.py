@@ -22,9 +22,8 @@ from langgraph.graph import END
 
 from tradefair.agents.approval import ask_person
 from tradefair.agents.asking import Asked, ask
-from tradefair.agents.bridge import Bridge
+from tradefair.agents.bridge import Act, Bridge
 from tradefair.agents.graphs.round_graph import Node, RoundGraph
-from tradefair.agents.memory import Act
 from tradefair.agents.offers import Offers
 from tradefair.agents.rounds import CUT, NUDGE, NextTurn, Note, RoundLimits, goes_on
 from tradefair.agents.tool_node import Executed, run_calls, was_cut

@@ -24,7 +24,8 @@ class SeatAccount(BaseModel):
     `usage_estimated`: some tokens were estimated, not stated by the provider. `silent` counts replies of the actor that
     called nothing: `text`, `empty`, or `cut` at the token limit. `given_up` counts what the agent gave up, by reason,
     `given_up_rounds` the rounds in which it did, `lapsed_rounds` those in which the seat lapsed. `failure` is why the
-    runner stopped, where provider or connection failed last; `stop` and `prompt` are what the runner reported of it.
+    runner stopped, where provider or connection failed last or a limit of the episode was reached, which `stop` then
+    names; else `stop` and `prompt` are what the runner reported of it.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -153,6 +154,8 @@ def _notes(trace: Trace, counted: Account) -> None:
                 given_up.add((note["seat"], repr(note.get("round"))))
             case "harness_failure":
                 seat.failure = _text(note.get("message"), 400)
+            case "stopped":
+                seat.failure, seat.stop = _text(note.get("message"), 400), _text(note.get("why"))
             case "seat_report":
                 seat.stop, seat.prompt = _text(note.get("stop")), _text(note.get("prompt"))
             case _:
@@ -173,7 +176,7 @@ def _model_call(counted: Account, name: SeatId, note: Mapping[str, Any]) -> None
 
     seat = counted.seats[name]
     # Who goes on after a failure has got over it.
-    seat.failure = None
+    seat.failure = seat.stop = None
     # Planners and reflectors are asked for text; notes of older versions name no role and are an actor's.
     if note.get("role", "actor") == "actor" and not note.get("calls") and not note.get("invalid_calls"):
         cut = note.get("finish_reason") == "length"

@@ -18,6 +18,8 @@ _WHY_GIVEN_UP = {
     "framework_error": "its framework failed",
     "broke_off": "its program had ended",
 }
+_LIMITS = {"cost": 3, "tokens_total": 3, "idle_rounds": 1}
+"""Limits of an episode with the exit code of a run that they stopped: nothing carried out is the agent's doing."""
 _SILENT = {"text": "text only", "empty": "empty", "cut": "cut at the token limit of a reply (--limit reply)"}
 # As `provider_failure` of the frameworks puts it.
 _STATUS = re.compile(r"status (\d{3})\b")
@@ -52,7 +54,7 @@ def unsound(sentence: str) -> Trouble:
 def trouble_of(seat: SeatVerdict, took: SeatAccount, stage: Stage, where: str) -> Trouble | None:
     """The first trouble of a seat in order of precedence; None for a seat that played. `where` is "in seat … of …"."""
     if took.failure is not None and not stage.ended:
-        return Trouble(kind="provider_failed", text=_failed(seat, took.failure, stage), exit=3)
+        return _failure(seat, took, took.failure, stage, where)
     # A recorded game has no calls of its own.
     if not stage.foreign and (stage.ended or (stage.cut and stage.round)):
         idle = _idle(seat, took, where)
@@ -67,12 +69,22 @@ def trouble_of(seat: SeatVerdict, took: SeatAccount, stage: Stage, where: str) -
     return stopped(stage)
 
 
+def _failure(seat: SeatVerdict, took: SeatAccount, why: str, stage: Stage, where: str) -> Trouble:
+    """What ended the run before the episode: a limit of it, or the provider."""
+    if took.stop not in _LIMITS:
+        return Trouble(kind="provider_failed", text=_failed(seat, why, stage), exit=3)
+    idle = _idle(seat, took, where) if took.stop == "idle_rounds" else None
+    return idle or _stopped(stage, why, _LIMITS[took.stop])
+
+
 def stopped(stage: Stage) -> Trouble | None:
     """An episode that ended before its time; None for one that did not."""
-    if not stage.cut:
-        return None
-    text = f"Stopped after {_round(stage.round, stage)} ({stage.cut}); figures run over closed {stage.word}s."
-    return Trouble(kind="stopped", text=text, exit=0)
+    return _stopped(stage, stage.cut, 0) if stage.cut else None
+
+
+def _stopped(stage: Stage, why: str, code: int) -> Trouble:
+    text = f"Stopped after {_round(stage.round, stage)} ({clean_line(why)}); figures run over closed {stage.word}s."
+    return Trouble(kind="stopped", text=text, exit=code)
 
 
 def _round(at: int, stage: Stage) -> str:

@@ -28,6 +28,18 @@ class ProviderUnavailable(HarnessFailure):
     """
 
 
+IDLE_ROUNDS = "idle_rounds"
+"""The limit of rounds in a row without a call that was carried out."""
+
+
+class Stopped(HarnessFailure):
+    """A limit of the episode was reached. The run stops there, and goes on under a larger `limit`."""
+
+    def __init__(self, limit: str, message: str) -> None:
+        super().__init__(message)
+        self.limit = limit
+
+
 def endpoint_url(base_url: str | None) -> str:
     """The URL that is asked: the given one, else OPENAI_BASE_URL, else OpenAI's.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import orjson
 
@@ -54,13 +54,15 @@ class PolicyBackend:
         if endpoint.policy is None:
             raise HarnessFailure(f"{endpoint.label}: the policy was not attached: ModelEndpoint.with_policy(…)")
         self.model = endpoint.label
-        self._prompts = endpoint.prompts
+        self._prompts, self._budget = endpoint.prompts, endpoint.budget
         self._brain = PolicyBrain(endpoint.policy, endpoint.label)
         self._seen = EachOnce(_visible)
         self._replies = 0
 
     async def ask(self, request: Json) -> Json:
         """The policy's next call, for a chat model in this process. Raises HarnessFailure where the policy fails."""
+        if self._budget is not None:
+            self._budget.check()
         answer = self._reply(request, 0)
         if self._prompts is not None:
             self._prompts.heard(request, {"status": answer.status, "body": answer.body})
@@ -116,14 +118,8 @@ class UpstreamBackend:
         self._url = f"{url.rstrip('/')}/chat/completions"
         # Ten seconds to connect, since an address that is wrong should show early; the reply itself may take minutes.
         patience = httpx2.Timeout(timeout_s, connect=10.0)
-        self._door = Door(
-            self._key,
-            endpoint.dialect,
-            outside=not is_loopback(url),
-            note=endpoint.note,
-            thoughts=True,
-            timeout=patience,
-        )
+        told: dict[str, Any] = {"note": endpoint.note, "budget": endpoint.budget, "thoughts": True}
+        self._door = Door(self._key, endpoint.dialect, outside=not is_loopback(url), timeout=patience, **told)
 
     async def answer(self, request: ChatRequest, asked: Canonical, occurrence: int) -> Answer:
         """The endpoint's reply or error; 502 where nothing came that can be read, 504 where nothing came in time."""

@@ -1,6 +1,7 @@
 """What another provider's model is sent: its client is langchain's, and is listened to by a callback.
 
-The request is written as `SeatChat` would send it, so that prompts have one form whatever plays.
+The request is written as `SeatChat` would send it, so that prompts have one form whatever plays. No door stands below
+such a model, so its budget is asked here too.
 """
 
 from __future__ import annotations
@@ -11,13 +12,31 @@ from uuid import UUID
 from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
+from langchain_core.rate_limiters import BaseRateLimiter
 
+from tradefair.frameworks.models.budget import Budget
 from tradefair.frameworks.models.chat_wire import to_wire
 from tradefair.frameworks.models.prompts import Prompts
 from tradefair.frameworks.models.wire import EachOnce, Json, completion
 
 # Other parameters of a provider's own client may name accounts.
 _KEPT = ("tools", "tool_choice", "stop", "max_tokens")
+
+
+class Within(BaseRateLimiter):
+    """Lets requests through while a budget has room: what langchain asks right before each."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+
+    def acquire(self, *, blocking: bool = True) -> bool:
+        """Raises Stopped where a limit is reached."""
+        self._budget.check()
+        return True
+
+    async def aacquire(self, *, blocking: bool = True) -> bool:
+        """As `acquire`."""
+        return self.acquire()
 
 
 class ChatPrompts(AsyncCallbackHandler):

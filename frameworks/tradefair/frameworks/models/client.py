@@ -21,7 +21,8 @@ from openai import (
 from pydantic import JsonValue
 
 from tradefair.contract import HarnessFailure
-from tradefair.frameworks.models.access import KEY_NAME, ProviderUnavailable, is_loopback, shown_url
+from tradefair.frameworks.models.access import KEY_NAME, ProviderUnavailable, Stopped, is_loopback, shown_url
+from tradefair.frameworks.models.budget import BUDGET_SPENT
 from tradefair.frameworks.models.door import NOT_UNDERSTOOD, Door
 from tradefair.frameworks.models.endpoint import ModelEndpoint
 from tradefair.frameworks.models.recording import NOT_RECORDED, NotRecorded
@@ -84,6 +85,8 @@ class ChatClient:
         place, key = f"{named} at {shown_url(str(self.openai.base_url)).rstrip('/')}", self.openai.api_key
         # An SDK's own error says little ("run failed"); what the endpoint answered is in its cause.
         provider = error if isinstance(error, OpenAIError) else error.__cause__
+        if isinstance(provider, APIStatusError) and provider.code == BUDGET_SPENT:
+            return Stopped(self.door.budget.reached if self.door and self.door.budget else "", _said(provider))
         if isinstance(provider, OpenAIError):
             return provider_failure(place, key, provider, retries=self.openai.max_retries, seconds=self.seconds)
         # Bounded, once it is redacted: an SDK may quote the whole conversation in its error.
@@ -93,7 +96,8 @@ class ChatClient:
 def make_client(framework: str, endpoint: ModelEndpoint) -> ChatClient:
     """A client of an `openai:` endpoint; close its `openai` after use. Raises HarnessFailure, ScenarioError."""
     url, key = endpoint.address
-    door = Door(key, endpoint.dialect, outside=not is_loopback(url), prompts=endpoint.prompts, note=endpoint.note)
+    told: dict[str, Any] = {"prompts": endpoint.prompts, "note": endpoint.note, "budget": endpoint.budget}
+    door = Door(key, endpoint.dialect, outside=not is_loopback(url), **told)
     asked: dict[str, Any] = {"timeout": endpoint.timeout_s, "max_retries": RETRIES, "http_client": door}
     openai = AsyncOpenAI(base_url=url, api_key=key, **asked)
     return ChatClient(framework, openai, endpoint.model, fields=endpoint.params, door=door)

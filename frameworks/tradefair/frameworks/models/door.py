@@ -17,7 +17,8 @@ import orjson
 from httpx2 import URL, ReadTimeout, Request, Response
 from openai import DefaultAsyncHttpxClient
 
-from tradefair.frameworks.models.access import certificates
+from tradefair.frameworks.models.access import Stopped, certificates
+from tradefair.frameworks.models.budget import BUDGET_SPENT, Budget
 from tradefair.frameworks.models.dialect import CHAT, NOT_THERE, RESPONSES, Dialect, Note, read_refusal
 from tradefair.frameworks.models.prompts import Prompts
 from tradefair.frameworks.models.reply import (
@@ -59,7 +60,7 @@ class Door(DefaultAsyncHttpxClient):
     """Asks one endpoint for one seat. Follows no redirect: no other address is handed the key.
 
     `prompts` is told of each question and answer in the form of a chat completion, `note` of what is learnt and of
-    replies that cannot be read.
+    replies that cannot be read; what `budget` forbids is not asked.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class Door(DefaultAsyncHttpxClient):
         outside: bool,
         prompts: Prompts | None = None,
         note: Note | None = None,
+        budget: Budget | None = None,
         thoughts: bool = False,
         **options: Any,
     ) -> None:
@@ -80,6 +82,7 @@ class Door(DefaultAsyncHttpxClient):
         trusted = certificates(from_environment=outside)
         super().__init__(trust_env=outside, verify=trusted, follow_redirects=False, **options)
         self.heard: Json | None = None
+        self.budget = budget
         self._key = key
         self._dialect = dialect
         self._prompts = prompts
@@ -96,6 +99,8 @@ class Door(DefaultAsyncHttpxClient):
         if asked is None:
             received = await self._exchange(request, **options)
             return Response(received.status, headers=received.headers, content=received.content, request=request)
+        if (spent := self._forbidden()) is not None:
+            return _sent(request, spent)
         answer, wire = await self._answer(request, asked, **options)
         answer = self._without_key(answer)
         if answer.ok:
@@ -105,8 +110,16 @@ class Door(DefaultAsyncHttpxClient):
             self._prompts.heard(asked, said | ({"wire": wire} if wire else {}))
         if answer.ok and not self._thoughts:
             answer = replace(answer, body=without_thoughts(answer.body))
-        headers = {"content-type": "application/json", **answer.headers}
-        return Response(answer.status, headers=headers, content=orjson.dumps(answer.body), request=request)
+        return _sent(request, answer)
+
+    def _forbidden(self) -> Answer | None:
+        """The answer to a question that the budget forbids."""
+        try:
+            if self.budget is not None:
+                self.budget.check()
+        except Stopped as stop:
+            return error_answer(400, str(stop), BUDGET_SPENT, retry=False)
+        return None
 
     async def _answer(self, request: Request, asked: Json, **options: Any) -> tuple[Answer, Json]:
         """The answer as an agent gets it, and what prompts say of the way that it came."""
@@ -158,7 +171,9 @@ class Door(DefaultAsyncHttpxClient):
         """What is sent in the words of an API, and what comes back."""
         words = self._dialect.words(asked, api)
         if words is not None and api == "responses":
-            said = to_responses(words, self._kept if self._dialect.carries else {})
+            if not self._dialect.carries:
+                self._kept = {}
+            said = to_responses(words, self._kept)
             words = {name: value for name, value in said.items() if name not in self._dialect.left_out}
         return words or asked, await self._exchange(_in_words(request, words, api), **options)
 
@@ -221,6 +236,11 @@ def _sealed(output: Sequence[Json]) -> Json:
     written = "".join(str(item["encrypted_content"]) for item in output if item.get("encrypted_content")).encode()
     digest = hashlib.blake2b(written, digest_size=16).hexdigest()
     return {"bytes": len(written), "digest": digest} if written else {}
+
+
+def _sent(request: Request, answer: Answer) -> Response:
+    headers = {"content-type": "application/json", **answer.headers}
+    return Response(answer.status, headers=headers, content=orjson.dumps(answer.body), request=request)
 
 
 def _question(request: Request) -> Json | None:

@@ -18,6 +18,7 @@ from tradefair.frameworks.models.access import api_key, check_allowed, endpoint_
 from tradefair.frameworks.models.local.weights import label_of
 
 if TYPE_CHECKING:
+    from tradefair.frameworks.models.budget import Budget
     from tradefair.frameworks.models.dialect import Api, Dialect, Note
     from tradefair.frameworks.models.prompts import Prompts
 
@@ -44,9 +45,9 @@ class ModelEndpoint:
     policy's parameters, or further fields of each request (`temperature`). A policy is attached by the runner, which
     knows the market: frameworks do not. `api_key` is set for gateways of this process only; every other key comes from
     the environment. `timeout_s` is how long a client waits for a reply before it asks again. `prompts` is told of each
-    request and its answer, `note` of what is learnt of the endpoint. `max_reply` bounds the tokens of a reply, in each
-    request of a chat model. `api` is the one that is asked (a gateway's needs no learning); `named` are the fields that
-    a person named.
+    request and its answer, `note` of what is learnt of the endpoint, `budget` says when it is asked no more.
+    `max_reply` bounds the tokens of a reply, in each request of a chat model. `api` is the one that is asked (a
+    gateway's needs no learning); `named` are the fields that a person named.
     """
 
     kind: Literal["openai", "local", "policy", "replay", "langchain"]
@@ -58,6 +59,7 @@ class ModelEndpoint:
     api_key: str | None = field(default=None, repr=False, compare=False)
     prompts: Prompts | None = field(default=None, repr=False, compare=False)
     note: Note | None = field(default=None, repr=False, compare=False)
+    budget: Budget | None = field(default=None, repr=False, compare=False)
     timeout_s: float = 120.0
     max_reply: int | None = None
     api: Api = "auto"

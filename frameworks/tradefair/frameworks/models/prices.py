@@ -80,6 +80,12 @@ def cost_usd_micro(
     return int(cost.to_integral_value(ROUND_HALF_EVEN))
 
 
+def check_priced(model: str | None, limit: str) -> None:
+    """Raises ScenarioError where no price of a model is known, so that a `limit` in dollars would hold nothing."""
+    if cost_usd_micro(model, 1, None, 1) is None:
+        raise ScenarioError(f"{limit}: the price of {model} is not known: name it in {PRICES}")
+
+
 def load_prices(path: Path | None = None) -> Mapping[str, Price]:
     """Every model's price: the table's, and before it those of `path`, else of TRADEFAIR_PRICES's file.
 

@@ -13,14 +13,13 @@ from typing import Any, NamedTuple, cast
 
 import orjson
 
-from tradefair.frameworks.models.wire import Json, as_object, function_call, read_arguments, reply_body
+from tradefair.frameworks.models.wire import Json, as_object, count_of, function_call, read_arguments, reply_body
 
 REPLY_LIMIT = 16 * 1024 * 1024
 """Bytes of one reply, unpacked."""
 MOST_CALLS = 1_000
 """Calls of one reply."""
 
-_MOST_COUNT = 2**53
 _SHOWN = 200
 _REASONS = frozenset({"stop", "length", "tool_calls", "content_filter", "function_call"})
 _THOUGHT = re.compile(r"\s*<think>(.*?)</think>\s*", re.DOTALL)
@@ -93,7 +92,7 @@ def completion(body: Json, taken: Collection[str] = ()) -> Completion:
     said = reader.message(cast("Json", message))
     reason = reader.reason(choice.get("finish_reason"), said)
     id_, model = (reader.text(name, body.get(name)) or "" for name in ("id", "model"))
-    head: Json = {"id": id_, "created": _count(body.get("created")) or 0, "model": model}
+    head: Json = {"id": id_, "created": count_of(body.get("created")) or 0, "model": model}
     return Completion(reply_body(head, said, reason, reader.usage(body.get("usage"))), reader.repaired)
 
 
@@ -215,7 +214,7 @@ class _Reader:
     def usage(self, value: object) -> Json | None:
         """The counts; None where one of the two is none, since half a sum would pass for a cheap reply."""
         stated = as_object(value)
-        asked, written = (_count(stated.get(name)) for name in ("prompt_tokens", "completion_tokens"))
+        asked, written = (count_of(stated.get(name)) for name in ("prompt_tokens", "completion_tokens"))
         if asked is None or written is None:
             return None if value is None else self.mend("usage", None)
         clean: Json = {"prompt_tokens": asked, "completion_tokens": written, "total_tokens": asked + written}
@@ -223,7 +222,7 @@ class _Reader:
             ("prompt_tokens_details", "cached_tokens"),
             ("completion_tokens_details", "reasoning_tokens"),
         ):
-            count = _count(as_object(stated.get(place)).get(name))
+            count = count_of(as_object(stated.get(place)).get(name))
             clean |= {} if count is None else {place: {name: count}}
         return clean | ({"usage_estimated": True} if stated.get("usage_estimated") is True else {})
 
@@ -299,13 +298,6 @@ def _words(part: object) -> str:
     stated = as_object(part)
     text = stated.get("text", stated.get("refusal"))
     return whole(text) if isinstance(text, str) else ""
-
-
-def _count(value: object) -> int | None:
-    # `True` is an int in Python.
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST_COUNT:
-        return None
-    return int(value) if value == int(value) else None
 
 
 def _quoted(found: object) -> str:

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from tradefair.frameworks.models.prompts import Prompts
     from tradefair.frameworks.models.recording import Recording
 
+# What an endpoint keeps when it is asked through an address of ours.
+_KEPT = ("timeout_s", "prompts", "note", "budget")
+
 
 @dataclass(frozen=True)
 class Address:
@@ -42,9 +45,11 @@ class Address:
     api_key: str = field(repr=False)
     api: Api = "gateway"
 
-    def endpoint(self, label: str) -> ModelEndpoint:
-        """The address as a model endpoint under the label of what is behind it."""
-        return ModelEndpoint("openai", self.model, label, base_url=self.base_url, api_key=self.api_key, api=self.api)
+    def endpoint(self, behind: ModelEndpoint) -> ModelEndpoint:
+        """The address as a model endpoint under the label of what is behind it, watched and bounded as that is."""
+        made = ModelEndpoint("openai", self.model, behind.label, base_url=self.base_url, api_key=self.api_key)
+        kept: dict[str, Any] = {name: getattr(behind, name) for name in _KEPT}
+        return replace(made, api=self.api, **kept)
 
 
 class Between(TypedDict, total=False):
@@ -199,19 +204,20 @@ async def open_client(
         # Asked directly, the options are in the requests themselves; a gateway adds them.
         if endpoint.kind != "openai" or _stands(between):
             address = await stack.enter_async_context(open_address(endpoint, **between))
-            kept: dict[str, Any] = {"prompts": endpoint.prompts, "note": endpoint.note, "timeout_s": endpoint.timeout_s}
-            endpoint = replace(address.endpoint(endpoint.label), **kept)
+            endpoint = address.endpoint(endpoint)
         client = make_client(framework, endpoint)
         async with client.openai:
             yield client
 
 
 def _heard(model: BaseChatModel, endpoint: ModelEndpoint) -> BaseChatModel:
-    """The model, with the endpoint's `prompts` told of each request."""
-    if endpoint.prompts is not None:
-        from tradefair.frameworks.models.chat_prompts import ChatPrompts
+    """The model, with the endpoint's `prompts` told of each request, and its `budget` asked before."""
+    from tradefair.frameworks.models.chat_prompts import ChatPrompts, Within
 
+    if endpoint.prompts is not None:
         model.callbacks = [ChatPrompts(endpoint.prompts, endpoint.label)]
+    if endpoint.budget is not None:
+        model.rate_limiter = Within(endpoint.budget)
     return model
 
 

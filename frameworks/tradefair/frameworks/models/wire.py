@@ -20,6 +20,8 @@ PASSED_ON = ("retry-after", "retry-after-ms", "x-should-retry")
 _PIECE = 48
 """Characters of text or arguments in one piece of a stream."""
 
+_MOST_COUNT = 2**53
+
 Json = dict[str, Any]
 """A JSON object of the wire; Any because its values are whatever the other side sent."""
 
@@ -207,6 +209,14 @@ def as_objects(value: object) -> list[Json]:
     """The objects of a list; none where the value is no list."""
     items = cast("list[Any]", value) if isinstance(value, list) else []
     return [item for item in items if isinstance(item, dict)]
+
+
+def count_of(value: object) -> int | None:
+    """A whole number from 0 to 2^53; None for anything else."""
+    # `True` is an int in Python.
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST_COUNT:
+        return None
+    return int(value) if value == int(value) else None
 
 
 def first_choice(body: Json) -> Json:

@@ -20,8 +20,7 @@ from tradefair.evaluation.report.outputs import Output, write
 if TYPE_CHECKING:
     from tradefair.contract.kernel.players import Limits
     from tradefair.host.episode.episode import Episode
-    from tradefair.runner.play.agent_spec import AgentSpec
-    from tradefair.runner.play.seating import Heard
+    from tradefair.runner.play.agent_spec import AgentSpec, ReadyAgent
 
 
 @dataclass(frozen=True)
@@ -92,12 +91,12 @@ def fork(
 
 
 @asynccontextmanager
-async def _shown(episode: Episode, agent: AgentSpec, *, quiet: bool) -> AsyncGenerator[Heard]:
+async def _shown(episode: Episode, agent: ReadyAgent, *, quiet: bool) -> AsyncGenerator[None]:
     """Progress of an arm, called by its folder."""
     from tradefair.host.episode.progress import Progress
 
-    async with Progress(episode, episode.path.parent.name, quiet=quiet) as progress:
-        yield progress.heard
+    async with Progress(episode, episode.path.parent.name, taken=agent.budget.words, quiet=quiet):
+        yield
 
 
 def _agent(trace: Path, player: PlayerFlags) -> AgentSpec | None:

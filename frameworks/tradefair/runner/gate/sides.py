@@ -7,8 +7,8 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from hashlib import blake2b
 from importlib import import_module, util
@@ -38,7 +38,7 @@ from tradefair.runner.gate.gate_file import seated
 from tradefair.runner.plans.episodes import Variant
 from tradefair.runner.plans.plan import AgentOptions
 from tradefair.runner.play.agent_spec import NATIVE, POLICY, AgentSpec, ReadyAgent, ready
-from tradefair.runner.play.episode_runner import PlaySpec, play_episode
+from tradefair.runner.play.episode_runner import Opened, PlaySpec, play_episode
 from tradefair.runner.play.setup import with_stand_in
 from tradefair.tracestore import Trace, open_trace
 
@@ -263,11 +263,11 @@ async def _played(player: Player, variant: Variant, seed: int, path: Path, key: 
     move_onto(played.path, path)
 
 
-def on_stage(stage: Any) -> Callable[[Episode, AgentSpec], AbstractAsyncContextManager[None]]:
+def on_stage(stage: Any) -> Opened:
     """What tells the stage of a caller's own code, once it is open, which episode it is in."""
 
     @asynccontextmanager
-    async def opened(episode: Episode, _: AgentSpec) -> AsyncGenerator[None]:
+    async def opened(episode: Episode, _: ReadyAgent) -> AsyncGenerator[None]:
         stage.episode = episode
         yield
 

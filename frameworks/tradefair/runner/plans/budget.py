@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from tradefair.contract import ScenarioError
 from tradefair.frameworks.models.access import endpoint_url
-from tradefair.frameworks.models.prices import cost_usd_micro
+from tradefair.frameworks.models.prices import check_priced
 from tradefair.runner.plans.episodes import EpisodeSpec
 from tradefair.runner.plans.plan import Budget, ProviderLimits
 from tradefair.runner.plans.play import Spent
@@ -73,10 +73,7 @@ class Account:
                 asked = ", ".join(sorted(set(asks.values()))) or "nobody"
                 raise ScenarioError(f"provider.{provider}: no agent of the plan asks it; they ask {asked}")
         for label in asks if budget.cost_usd is not None else ():
-            model = agents[label].model
-            # One token each way: only whether there is a price matters here.
-            if cost_usd_micro(model, 1, None, 1) is None:
-                raise ScenarioError(f"budget.cost_usd: the price of {model} is not known: name it in TRADEFAIR_PRICES")
+            check_priced(agents[label].model, "budget.cost_usd")
         return cls(budget, limits, asks)
 
     def spend(self, spent: Mapping[str, Spent]) -> None:

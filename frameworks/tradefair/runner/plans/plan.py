@@ -91,6 +91,9 @@ class AgentOptions(Strict):
     model_timeout_s: float | None = Field(default=None, ge=0.1, le=86_400)
     max_calls_per_round: int = Field(default=60, ge=1, le=10_000)
     max_tokens_per_round: int | None = Field(default=None, ge=1)
+    max_cost: float | None = Field(default=None, ge=0.000_001, le=1_000_000, allow_inf_nan=False)
+    max_tokens_total: int | None = Field(default=None, ge=1, le=1_000_000_000_000)
+    max_idle_rounds: int = Field(default=0, ge=0, le=1_000_000)
 
     def playing(self, framework: str, model: str | None) -> AgentSpec:
         """What the runner seats; without a framework a policy plays natively and a model through `react`."""
@@ -105,6 +108,9 @@ class AgentOptions(Strict):
             max_reply=self.max_reply,
             timeout_s=self.model_timeout_s,
             api=self.api,
+            max_cost=self.max_cost,
+            max_tokens=self.max_tokens_total,
+            idle_rounds=self.max_idle_rounds,
         )
 
 

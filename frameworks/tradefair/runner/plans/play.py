@@ -22,6 +22,7 @@ from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.kernel.players import Seating
 from tradefair.contract.scenario import build_scenario
 from tradefair.frameworks.models.access import ProviderUnavailable
+from tradefair.frameworks.models.budget import Budget
 from tradefair.host.episode.episode import Episode
 from tradefair.host.episode.setup import is_closed, make_folder, new_episode, reopen_episode, seating_of
 from tradefair.host.episode.stores import logs_at
@@ -239,21 +240,24 @@ def _spent(table: Table, path: Path, episode: EpisodeSpec, live: bool) -> dict[s
     if not live:
         return spent
     try:
-        if not table.logs.holds(path):
-            return spent
-        with open_trace(table.logs.reading(path)) as trace:
-            for note in trace.agent_events():
-                label = episode.players.get(note["seat"])
-                if note.get("kind") != "model_call" or label is None:
-                    continue
-                before = spent.get(label, Spent())
-                tokens = (note.get("input_tokens") or 0) + (note.get("output_tokens") or 0)
-                # Null where the endpoint counts no tokens or the price is not known.
-                cost = note.get("cost_usd_micro") or 0
-                spent[label] = Spent(before.tokens + tokens, before.cost_usd_micro + cost)
+        for label, notes in _notes(table, path, episode).items():
+            budget = Budget()
+            for note in notes:
+                budget.count(note)
+            spent[label] = Spent(budget.tokens, budget.cost_usd_micro)
     except (TraceError, StorageUnavailable):
         logger.warning("what %s has spent cannot be read", episode.path, exc_info=True)
     return spent
+
+
+def _notes(table: Table, path: Path, episode: EpisodeSpec) -> dict[str, list[Mapping[str, Any]]]:
+    """The notes about agents in the log of an episode, by their label; none before there is a log."""
+    notes: dict[str, list[Mapping[str, Any]]] = {}
+    if table.logs.holds(path):
+        with open_trace(table.logs.reading(path)) as trace:
+            for note in trace.agent_events():
+                notes.setdefault(episode.players.get(note["seat"], ""), []).append(note)
+    return notes
 
 
 def _finished(table: Table, path: Path, episode: str) -> tuple[str, str] | None:
@@ -297,13 +301,16 @@ async def _play_live(table: Table, episode: EpisodeSpec, players: Players, path:
 async def _play_on(table: Table, episode: EpisodeSpec, players: Players, path: Path) -> None:
     """Play a new episode, or go on with its log, until it ends. Raises HarnessFailure."""
     with Sandbox() as sandbox:
-        # Looked up in each try: after the first one there is a log.
+        # Both looked up in each try: after the first one there is a log.
+        notes = _notes(table, path, episode)
+        agents = {episode.players[seat]: agent for seat, agent in players.outside.items()}
+        begun = {label: agent.begun(notes.get(label, ())) for label, agent in agents.items()}
         if table.logs.holds(path):
             live = await reopen_episode(path, shadow=_thinking(players), sandbox=sandbox, logs=table.logs)
         else:
             live = await _opened(table, episode, players, path.parent, sandbox)
         try:
-            await play_seats(live, players.outside)
+            await play_seats(live, {seat: begun[episode.players[seat]] for seat in players.outside})
             # Scripted seats may still be playing when the last agent has finished.
             await live.wait_ended()
         finally:

@@ -34,8 +34,12 @@ _MODELS = (
 )
 
 
+_IDLE_ROUNDS = 3
+"""In a row without a call that was carried out: then a model is asked no more, unless something else is said."""
+
+
 class _Limits(BaseModel):
-    """The limits of `--limit`: per round, of a reply, and what a graph offers."""
+    """The limits of `--limit`: per round, of a reply, what a graph offers, and of the whole episode."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -44,6 +48,9 @@ class _Limits(BaseModel):
     seconds: float | None = Field(None, ge=0.1, le=86_400)
     reply: int | None = Field(None, ge=0, le=1_000_000)
     offer: str = ""
+    cost: float | None = Field(None, ge=0.000_001, le=1_000_000)
+    tokens_total: int | None = Field(None, ge=1, le=1_000_000_000_000)
+    idle_rounds: int | None = Field(None, ge=0, le=1_000_000)
 
 
 def named_values(model: type[M], texts: Iterable[str] | None, option: str) -> M:
@@ -83,7 +90,9 @@ class AgentFlags(PlayerFlags):
             metavar="NAME=N",
             help="calls or tokens per round of an agent (default: the scenario's calls, else 60); seconds that a "
             "model's reply (120) or a program's game (600) may take; tokens of one reply to a graph (1,024; 0: any); "
-            "offer, the tools of a graph's request: all, or useful(reads=3), what can still do something.",
+            "offer, the tools of a graph's request: all, or useful(reads=3), what can still do something; of the "
+            "episode: cost in dollars, tokens_total, and idle_rounds in a row without a call that was carried out "
+            "(a model: 3; 0: any).",
         ),
     ] = None
     window: Annotated[
@@ -113,6 +122,16 @@ class AgentFlags(PlayerFlags):
     def max_reply(self) -> int | None:
         """Tokens of one reply to a graph; 0 is no bound."""
         return self._limited.reply
+
+    @property
+    def max_cost(self) -> float | None:
+        """Dollars that an episode's model calls may take."""
+        return self._limited.cost
+
+    @property
+    def max_tokens(self) -> int | None:
+        """Tokens that they may take."""
+        return self._limited.tokens_total
 
     @property
     def _limited(self) -> _Limits:
@@ -167,9 +186,12 @@ class AgentFlags(PlayerFlags):
     def _checked(self, spec: AgentSpec) -> AgentSpec:
         """`spec`, where it can keep the limits that were given. Raises ScenarioError."""
         if not spec.asks_model:
-            given = {"--limit calls": self._limited.calls, "--limit tokens": self._limited.tokens}
+            names = ("calls", "tokens", "cost", "tokens_total", "idle_rounds")
+            given = {f"--limit {name}": getattr(self._limited, name) for name in names}
             refuse(given, f"limits are for agents that ask a model, and --agent {spec.framework} asks none")
-        return spec
+            return spec
+        idle = self._limited.idle_rounds
+        return replace(spec, idle_rounds=_IDLE_ROUNDS * spec.asks if idle is None else idle)
 
 
 def _with_options(model: str, texts: Iterable[str]) -> str:

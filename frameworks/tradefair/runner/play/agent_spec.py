@@ -21,10 +21,11 @@ from tradefair.contract.kernel.players import PERSON, AgentRecord, Limits, check
 from tradefair.frameworks import FRAMEWORKS, load_framework
 from tradefair.frameworks.base import COMMAND, SeatAgent
 from tradefair.frameworks.models.access import DEFAULT_URL, api_key, check_allowed, endpoint_url, is_loopback, shown_url
+from tradefair.frameworks.models.budget import Budget
 from tradefair.frameworks.models.endpoint import ModelEndpoint, parse_model, read_fields, spell_fields
 from tradefair.frameworks.models.faults import Faults
 from tradefair.frameworks.models.local.weights import LABEL, find_weights, fingerprint
-from tradefair.frameworks.models.prices import load_prices
+from tradefair.frameworks.models.prices import check_priced, load_prices
 
 if TYPE_CHECKING:
     from tradefair.agents.offers import Offer
@@ -59,7 +60,9 @@ class AgentSpec:
     (`runner.trials`), oldest first. `timeout_s` is how long a model's reply may take, in seconds; None means the
     endpoint's own default. With `prompts` the trace keeps what the model is sent. `offer` says which tools a graph
     offers its model per reply, `max_reply` how many tokens one may have (0: any number). `api` is how an `openai:`
-    endpoint is asked. Of a program (`command:…`) `timeout_s` is how long it may play a game.
+    endpoint is asked. Of a program (`command:…`) `timeout_s` is how long it may play a game. `max_cost` (dollars),
+    `max_tokens` and `idle_rounds` end an episode before its time; they are no part of the agent, and no trace keeps
+    them.
     """
 
     framework: str = "react"
@@ -77,6 +80,9 @@ class AgentSpec:
     offer: str | None = None
     max_reply: int | None = None
     api: str | None = None
+    max_cost: float | None = None
+    max_tokens: int | None = None
+    idle_rounds: int = 0
 
     @property
     def label(self) -> str:
@@ -131,6 +137,12 @@ class AgentSpec:
         """
         # Spaces in front are kept as a person wrote them, and must not make a policy look like a model.
         return self.model if (self.model or "").lstrip().startswith(POLICY) else None
+
+    @property
+    def asks(self) -> bool:
+        """Whether a model is asked, here or elsewhere: none is for a policy, a recording and a client from outside."""
+        kind = (self.model or _REPLAY).strip().partition(":")[0]
+        return self.replay is None and f"{kind}:" not in (POLICY, _REPLAY)
 
     @property
     def endpoint(self) -> ModelEndpoint | None:
@@ -201,11 +213,9 @@ class AgentSpec:
         Raises TraceError where a trace does not hold enough to seat it again: code of a caller has no name to load it
         by; files and texts that an agent was given are not in a trace.
         """
-        if record is None or record.framework.startswith(OWN):
+        # Of a program neither: a stranger's trace must not choose what is run on this machine.
+        if record is None or record.framework.startswith((OWN, COMMAND)):
             raise TraceError("the trace does not say what played its agent's seat: name it with --agent")
-        # A stranger's trace must not choose what is run on this machine.
-        if record.framework.startswith(COMMAND):
-            raise TraceError("a program played the trace's agent: name it with --agent if you trust it")
         held = "of which a trace keeps the digest only"
         if record.trials is not None:
             raise TraceError(f"the trace's agent was given notes of earlier episodes, {held}: name it with --agent")
@@ -281,7 +291,8 @@ class ReadyAgent:
 
     `make` gives the agent of one seat, with its framework's options and the person to ask bound to it. It is also how
     an agent of one's own gets a seat: an agent that asks no model needs only `spec` and `make`. `endpoint` is the
-    model's (None where none is asked), `recording` answers in its place, `faults` disturb it.
+    model's (None where none is asked), `recording` answers in its place, `faults` disturb it. `budget` is an
+    episode's.
     """
 
     spec: AgentSpec
@@ -291,6 +302,14 @@ class ReadyAgent:
     faults: Faults | None = None
     recording: Recording | None = None
     ask: AskPerson | None = None
+    budget: Budget = field(default_factory=Budget)
+
+    def begun(self, notes: Iterable[Mapping[str, Any]] = ()) -> ReadyAgent:
+        """The agent for one episode: its budget has spent nothing but what the notes of an earlier run say."""
+        budget = Budget(self.spec.model, self.spec.max_cost, self.spec.max_tokens)
+        for note in notes:
+            budget.count(note)
+        return replace(self, budget=budget)
 
 
 def ready(
@@ -450,6 +469,8 @@ def _checked_endpoint(agent: AgentSpec) -> ModelEndpoint:
     if endpoint.kind != "policy":
         # A price list that cannot be read is found now, not after the first reply that was paid for.
         load_prices()
+    if agent.max_cost is not None:
+        check_priced(endpoint.label, "--limit cost")
     # A replayed endpoint is never asked, so it needs neither an address nor a key.
     if endpoint.kind == "openai" and agent.replay is None:
         _check_address(endpoint)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from tradefair.catalog import market_type
 from tradefair.contract import HarnessFailure, MarketType, Scenario, SeatId, TraceError
@@ -14,6 +15,8 @@ from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.kernel.event import ManifestCore
 from tradefair.contract.kernel.players import Player, Seating, outside_label
 from tradefair.frameworks.base import SeatReport
+from tradefair.frameworks.models.access import Stopped
+from tradefair.frameworks.models.budget import Budget
 from tradefair.frameworks.models.recording import write_recording
 from tradefair.host.episode.episode import Episode
 from tradefair.host.episode.setup import is_closed, log_remarks, new_episode, new_episode_id, reopen_episode, seating_of
@@ -21,18 +24,15 @@ from tradefair.host.sandbox.running import Sandbox
 from tradefair.host.seats.plans import SeatPlan, check_seed
 from tradefair.runner.play.agent_spec import NATIVE, AgentSpec, AskPerson, ReadyAgent, ready
 from tradefair.runner.play.order import SeatOrder
-from tradefair.runner.play.seating import Heard, play_seat
+from tradefair.runner.play.seating import play_seat
 from tradefair.runner.play.whole import play_whole_aside
 from tradefair.tracestore import WRITTEN_BY, open_trace
 
 _MAX_FAILURE = 2_000
 """Characters of a failure that are noted."""
 
-Opened = Callable[[Episode, AgentSpec], AbstractAsyncContextManager[Heard | None]]
-"""Makes what is open around a live episode while it is played: a progress display, a door for an outside client.
-
-Where it gives a function, that is told each note about the agents: what their models cost.
-"""
+Opened = Callable[[Episode, ReadyAgent], AbstractAsyncContextManager[None]]
+"""Makes what is open around a live episode while it is played: a progress display, a door for an outside client."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,12 @@ class Played:
     path: Path
     agents: Sequence[SeatId]
     reports: Mapping[SeatId, SeatReport]
-    end_reason: str
+    end_reason: str = ""
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a limit of the episode stopped it before its end."""
+        return not self.end_reason
 
 
 async def play_episode(spec: PlaySpec, *, opened: Opened | None = None) -> Played:
@@ -83,7 +88,7 @@ async def play_episode(spec: PlaySpec, *, opened: Opened | None = None) -> Playe
             return await _play_whole(spec, seating)
     with Sandbox() as sandbox:
         episode = await new_episode(kind, spec.scenario, spec.seed, seating, spec.folder, sandbox=sandbox)
-        return await _play(episode, spec.agent, spec.plan.agents, opened)
+        return await _play(episode, spec.agent.begun(), spec.plan.agents, opened)
 
 
 async def _play_whole(spec: PlaySpec, seating: Seating) -> Played:
@@ -126,14 +131,14 @@ async def resume_episode(
     """
     with open_trace(path) as trace:
         # Closed again here, before `reopen_episode` opens the same file to go on with it.
-        seating, core = trace.seating(), trace.manifest.core
+        seating, core, notes = trace.seating(), trace.manifest.core, [*trace.agent_events()]
     after = seating if change is None else seating.later(change)
     chosen = _ready_for(after, core, path, None) if agent is None else agent
     with Sandbox() as sandbox:
         # A policy behind a model's interface is replayed too, so that it goes on where its earlier self stopped.
         seated = _taking_over(after, chosen.spec) if change is None else change
         episode = await reopen_episode(path, shadow=chosen.spec.policy, change=seated, sandbox=sandbox)
-        return await _play(episode, chosen, after.agents, opened)
+        return await _play(episode, chosen.begun(notes), after.agents, opened)
 
 
 def ready_again(path: Path, spec: AgentSpec | None = None, *, ask: AskPerson | None = None) -> ReadyAgent:
@@ -193,12 +198,22 @@ def recorded_agent(path: Path, *, replay: str | None = None) -> AgentSpec:
         return _agent_of(trace.seating(), replay)
 
 
+class StoppedHere(Stopped):
+    """As Stopped, once the trace is closed: `played` is what there is until then."""
+
+    def __init__(self, stop: Stopped, played: Played) -> None:
+        super().__init__(stop.limit, str(stop))
+        self.played = played
+
+
 async def _play(episode: Episode, agent: ReadyAgent, agents: Sequence[SeatId], opened: Opened | None) -> Played:
     """Play the agents' seats of an open episode to its end, and close it whatever happens."""
     try:
-        async with opened(episode, agent.spec) if opened is not None else nullcontext() as heard:
-            reports = await play_seats(episode, dict.fromkeys(agents, agent), heard)
+        async with opened(episode, agent) if opened is not None else nullcontext():
+            reports = await play_seats(episode, dict.fromkeys(agents, agent))
             return Played(episode.path, agents, reports, await episode.wait_ended())
+    except Stopped as stop:
+        raise StoppedHere(stop, Played(episode.path, agents, {})) from stop
     # An episode that failed is closed too: another command goes on with its trace.
     finally:
         await episode.close()
@@ -212,14 +227,10 @@ def _keep_recording(path: Path, agent: ReadyAgent) -> None:
             write_recording(trace, Path(agent.spec.record))
 
 
-async def play_seats(
-    episode: Episode, agents: Mapping[SeatId, ReadyAgent], heard: Heard | None = None
-) -> dict[SeatId, SeatReport]:
+async def play_seats(episode: Episode, agents: Mapping[SeatId, ReadyAgent]) -> dict[SeatId, SeatReport]:
     """Play the seats of `agents` to the end and return what each reports, by seat; {} when the episode has ended.
 
-    Each report is noted in the trace too. `heard` is told the notes while they play.
-
-    Raises HarnessFailure when a connection or a provider fails.
+    Each report is noted in the trace too. Raises HarnessFailure when a connection or a provider fails, and Stopped.
     """
     if episode.core.ended is not None:
         return {}
@@ -229,17 +240,25 @@ async def play_seats(
     try:
         async with asyncio.TaskGroup() as tasks:
             for seat, agent in agents.items():
-                played[seat] = tasks.create_task(play_seat(episode, agent, seat, order.turn_of(seat), heard))
+                played[seat] = tasks.create_task(play_seat(episode, agent, seat, order.turn_of(seat)))
     except BaseExceptionGroup as group:
         # One failed seat cancels the others; its own error says what happened.
         for seat, task in played.items():
             if not task.cancelled() and isinstance(failure := task.exception(), HarnessFailure):
                 # Beside the chain, so that the trace says by itself why it stopped; a full disk hides no failure.
                 with suppress(StorageUnavailable):
-                    await episode.note(seat, {"kind": "harness_failure", "message": str(failure)[:_MAX_FAILURE]})
+                    await episode.note(seat, _note_of(failure, agents[seat].budget))
         raise group.exceptions[0] from None
     reports = {seat: task.result() for seat, task in played.items()}
     # In the order of the seats, not in that in which agents finished: equal runs note in equal order.
     for seat, report in reports.items():
         await episode.note(seat, {"kind": "seat_report", **asdict(report)})
     return reports
+
+
+def _note_of(failure: HarnessFailure, budget: Budget) -> dict[str, Any]:
+    """The note about what ended a run before the episode."""
+    message = {"message": str(failure)[:_MAX_FAILURE]}
+    if isinstance(failure, Stopped):
+        return {"kind": "stopped", "why": failure.limit, **message, "spent": budget.spent}
+    return {"kind": "harness_failure", **message}

@@ -17,21 +17,21 @@ from tradefair.contract import HarnessFailure, MarketType, Scenario, ScenarioErr
 from tradefair.contract.kernel.players import PERSON, seat_roles
 from tradefair.contract.scenario import parse_override
 from tradefair.evaluation.ledger import Extent
+from tradefair.frameworks.models.access import IDLE_ROUNDS, Stopped
 from tradefair.frameworks.models.recording import NotRecorded
 from tradefair.host.episode.episode import Episode
 from tradefair.host.episode.progress import Progress
 from tradefair.host.seats.plans import default_folder, left_alone, new_seed, plan_seats, plan_turn
 from tradefair.runner.play.agent_flags import AgentFlags, refuse
-from tradefair.runner.play.agent_spec import OUTSIDE, AgentSpec, ready
+from tradefair.runner.play.agent_spec import OUTSIDE, AgentSpec, ReadyAgent, ready
 from tradefair.runner.play.approval import TerminalApproval
 from tradefair.runner.play.episode_runner import PlaySpec, play_episode, ready_again, recorded_agent, resume_episode
 from tradefair.runner.play.outside import open_door, open_report
 from tradefair.runner.play.play_flags import Often, Played
 from tradefair.runner.play.references import references_of
-from tradefair.runner.play.seating import Heard
 from tradefair.runner.play.series import Seated, play_series
 from tradefair.runner.play.setup import chosen_scenario
-from tradefair.runner.play.summary import Shown, Summary, summarise
+from tradefair.runner.play.summary import Shown, Summary, summarise, until_stopped
 from tradefair.runner.play.trials import play_trials
 
 _FIRST, _FIRST_SEED = "double_auction", 7
@@ -119,9 +119,10 @@ class _Stage(NamedTuple):
 
     async def play(self, spec: PlaySpec, references: bool, title: str = "") -> Summary:
         """One episode and its references; a title where it is one of several."""
-        played = await play_episode(spec, opened=partial(self.around, title=title))
+        played = await until_stopped(play_episode(spec, opened=partial(self.around, title=title)))
         # Several episodes share one folder of references: their names need the seed.
-        beside = await references_of(spec, played.agents, by_seed=bool(title)) if references else {}
+        wanted = references and not played.stopped
+        beside = await references_of(spec, played.agents, by_seed=bool(title)) if wanted else {}
         return self.told(summarise(played, beside, ledger=self.ledger, episodes=self.episodes), spec.agent.spec)
 
     def told(self, summary: Summary, agent: AgentSpec) -> Summary:
@@ -131,12 +132,9 @@ class _Stage(NamedTuple):
         return summary
 
     @asynccontextmanager
-    async def around(self, episode: Episode, agent: AgentSpec, *, title: str = "") -> AsyncGenerator[Heard]:
+    async def around(self, episode: Episode, player: ReadyAgent, *, title: str = "") -> AsyncGenerator[None]:
         """Progress and, for an outside agent, a door; what stops the run says how to resume it."""
-        # A trace names no files, so these are to be named again.
-        files = {"--record": agent.record, "--replay": agent.replay}
-        again = [word for name, file in files.items() if file for word in (name, file)]
-        go_on = f"go on with: tradefair play {' '.join(['--resume', str(episode.path), *again])}"
+        agent, go_on = player.spec, partial(_how_to_go_on, episode, player)
         async with AsyncExitStack() as stack:
             if agent.outside:
                 seats = [seat for seat in episode.core.market.seats if seat not in episode.scripted]
@@ -146,18 +144,32 @@ class _Stage(NamedTuple):
                 await stack.enter_async_context(door)
             # Questions and a moving line do not share a terminal.
             awaited, quiet = _AWAITED.get(agent.framework, "the model"), self.quiet or self.asks
-            shown = Progress(episode, title, awaited=awaited, quiet=quiet)
-            progress = await stack.enter_async_context(shown)
+            shown = Progress(episode, title, awaited=awaited, taken=player.budget.words, quiet=quiet)
+            await stack.enter_async_context(shown)
             try:
-                yield progress.heard
+                yield
             except NotRecorded:
                 raise  # the same request would be missing again
+            except Stopped as stop:
+                raise Stopped(stop.limit, f"{_in_full(stop, shown.round)}; {go_on(stop.limit)}") from stop
             except HarnessFailure as failure:
-                raise HarnessFailure(f"{failure} ({go_on})") from failure
+                raise HarnessFailure(f"{failure} ({go_on()})") from failure
             except asyncio.CancelledError:
                 if not self.series:
-                    say(f"stopped; {go_on}")
+                    say(f"stopped; {go_on()}")
                 raise
+
+
+def _in_full(stop: Stopped, at: str) -> str:
+    return str(stop) if stop.limit == IDLE_ROUNDS else f"stopped before the next request: {stop} ({at})"
+
+
+def _how_to_go_on(episode: Episode, player: ReadyAgent, reached: str = "") -> str:
+    """The command that goes on; a trace names neither files nor limits of the whole, so these are in it."""
+    files = {"--record": player.spec.record, "--replay": player.spec.replay}
+    again = [word for name, file in files.items() if file for word in (name, file)]
+    words = ["--resume", str(episode.path), *again, player.budget.again(reached)]
+    return f"go on with: tradefair play {' '.join(filter(None, words))}"
 
 
 async def _episodes(spec: PlaySpec, stage: _Stage, often: Often, seated: Seated | None, ledger: Extent | None) -> Shown:
@@ -201,7 +213,7 @@ async def _resume(path: Path, agent: AgentFlags, manner: Manner) -> Summary:
     spec = agent.over(None if agent.framework else recorded_agent(path, replay=replay))
     ask = TerminalApproval() if spec.approve else None
     stage = _stage(spec, manner)
-    played = await resume_episode(path, ready_again(path, spec, ask=ask), opened=stage.around)
+    played = await until_stopped(resume_episode(path, ready_again(path, spec, ask=ask), opened=stage.around))
     return stage.told(summarise(played, None, ledger=stage.ledger), spec)
 
 

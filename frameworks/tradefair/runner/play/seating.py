@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tradefair.contract import SeatId, TradefairError
 from tradefair.contract.kernel.players import check_told, seat_policy
@@ -17,22 +17,12 @@ from tradefair.frameworks.models.endpoint import ModelEndpoint
 from tradefair.frameworks.models.prompts import Prompts
 from tradefair.host.episode.episode import Episode
 from tradefair.runner.play.agent_spec import ReadyAgent
-from tradefair.runner.play.costs import with_costs
-
-if TYPE_CHECKING:
-    from tradefair.agents.rounds import Note
 
 
-Heard = Callable[[Mapping[str, Any]], None]
-"""Told each note about an agent after it is kept."""
-
-
-async def play_seat(
-    episode: Episode, agent: ReadyAgent, seat: SeatId, gate: TurnGate, heard: Heard | None = None
-) -> SeatReport:
+async def play_seat(episode: Episode, agent: ReadyAgent, seat: SeatId, gate: TurnGate) -> SeatReport:
     """Play `seat` to the end of the episode and return the agent's counters.
 
-    `gate` is passed before each turn, `heard` is told each note. Raises HarnessFailure (connection, provider).
+    `gate` is passed before each turn. Raises HarnessFailure (connection, provider), Stopped at a limit of the episode.
     """
     # Imported here: the client is needed only while a seat is played.
     from mcp import Client
@@ -45,15 +35,19 @@ async def play_seat(
     if agent.spec.outside:
         waiting = ExternalAgent(episode.wait_ended, agent.spec.framework)
         return await waiting.play(None, None, brief, agent.spec.limits)
-    prompts = Prompts() if agent.spec.prompts else None
+    prompts = Prompts()
 
-    async def noted(body: dict[str, Any]) -> None:
-        await episode.note(seat, body, prompts.take(body) if prompts else ())
-        if heard is not None:
-            heard(body)
+    # For agent and gateway alike: notes of both pass here exactly once.
+    async def note(body: dict[str, Any]) -> None:
+        exchanges = prompts.take(body)
+        counted = agent.budget.count(body, exchanges)
+        await episode.note(seat, counted, exchanges if agent.spec.prompts else ())
 
-    # Wrapped once for agent and gateway alike: notes of both pass here exactly once.
-    note = with_costs(noted, agent.spec.model)
+    endpoint = _endpoint(episode, agent, seat)
+    if endpoint is not None:
+        # A framework with a client of its own asks through a gateway, which tells `prompts` in its place.
+        ours = agent.spec.framework in FRAMEWORKS
+        endpoint = replace(endpoint, prompts=prompts if ours else None, note=note, budget=agent.budget)
     # Slim: our own server makes its answers of the types that the client would check them against, at every call.
     async with _door(episode, agent, seat) as door, Client(build_server(episode, seat, manner=SLIM)) as client:
         connection = SeatConnection(
@@ -65,9 +59,10 @@ async def play_seat(
             # Keys of an earlier connection to the same episode must not come back.
             key_prefix=f"{episode.id}.{seat}.{episode.core.seq}",
             **door,
+            idle_rounds=agent.spec.idle_rounds,
         )
         try:
-            async with _model(episode, agent, seat, note, prompts) as model:
+            async with _model(endpoint, agent, seat, prompts) as model:
                 return await agent.make(seat).play(connection, model, brief, agent.spec.limits)
         except TradefairError as error:
             failure = error
@@ -89,39 +84,35 @@ async def _door(episode: Episode, agent: ReadyAgent, seat: SeatId) -> AsyncGener
 
 @asynccontextmanager
 async def _model(
-    episode: Episode, agent: ReadyAgent, seat: SeatId, note: Note, prompts: Prompts | None
+    endpoint: ModelEndpoint | None, agent: ReadyAgent, seat: SeatId, prompts: Prompts
 ) -> AsyncGenerator[ModelEndpoint | None]:
     """The endpoint that the framework asks: a gateway of ours when calls are replayed or disturbed.
 
-    Yields None for an agent without a model. Every call through the gateway is passed to `note`. Our own clients tell
-    `prompts` of each request; for a framework that has a client of its own, the gateway does.
+    Yields None for an agent without a model. Our own clients tell `prompts` of each request; for a framework that has a
+    client of its own, the gateway does, and keeps the budget.
     """
-    endpoint = _endpoint(episode, agent, seat)
     spec = agent.spec
-    ours = spec.framework in FRAMEWORKS
-    if endpoint is not None:
-        endpoint = replace(endpoint, prompts=prompts if ours else None, note=note)
+    asked_by_others = spec.framework not in FRAMEWORKS and (spec.prompts or agent.budget.limited)
     # A direct endpoint is the usual case; a gateway costs one more HTTP hop per call
     # (docs/explanation/why/frameworks.md).
-    if endpoint is None or not (spec.replay or spec.faults or (prompts is not None and not ours)):
+    if endpoint is None or not (spec.replay or spec.faults or asked_by_others):
         yield endpoint
         return
     from tradefair.frameworks.models.gateway import noting
     from tradefair.frameworks.models.serving import open_address
 
+    assert endpoint.note is not None
     async with open_address(
         endpoint,
         replay=agent.recording,
         faults=agent.faults,
         seat=seat,
-        on_call=noting(note),
-        prompts=None if ours else prompts,
+        on_call=noting(endpoint.note),
+        prompts=prompts if asked_by_others else None,
     ) as address:
-        # The gateway's address is a new endpoint: without these the agent's time limit and its prompts would be lost,
-        # and the fields of its requests would be added behind the back of its prompts.
-        made = address.endpoint(endpoint.label)
-        fields = made.params if endpoint.kind == "policy" else endpoint.params
-        yield replace(made, timeout_s=endpoint.timeout_s, prompts=endpoint.prompts, note=note, params=fields)
+        made = address.endpoint(endpoint)
+        # Or the fields of its requests would be added behind the back of its prompts.
+        yield replace(made, params=made.params if endpoint.kind == "policy" else endpoint.params)
 
 
 def _endpoint(episode: Episode, agent: ReadyAgent, seat: SeatId) -> ModelEndpoint | None:

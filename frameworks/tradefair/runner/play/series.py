@@ -27,7 +27,7 @@ Seated = Callable[[int], SeatPlan]
 
 
 class Series(NamedTuple):
-    """Finished runs of one agent, one on each of `seeds`."""
+    """Runs of one agent, one on each of `seeds`, up to the first that a limit stopped."""
 
     spec: PlaySpec
     seeds: Sequence[int]
@@ -68,7 +68,7 @@ def _comparison(folder: Path) -> NextStep:
 
 
 async def play_series(spec: PlaySpec, seeds: Sequence[int], play: PlayOne, seated: Seated | None = None) -> Series:
-    """Play an episode on each seed. A provider's failure ends the series: HarnessFailure.
+    """Play an episode on each seed; a limit of an episode ends the series, a provider's failure too: HarnessFailure.
 
     `seated` gives the seats of a seed, where they differ from one to the next. An interrupt says how the rest is
     played. ScenarioError where a seed is too large, before anything is played.
@@ -85,16 +85,22 @@ async def play_series(spec: PlaySpec, seeds: Sequence[int], play: PlayOne, seate
             await asyncio.sleep(0)
             return await play(replace(spec, seed=seed, plan=plan), number)
         except HarnessFailure as failure:
-            # Said in the error, because a later command has to begin with these seeds.
-            left = f"; seeds {seeds[number + 1]} to {seeds[-1]} were not played" if seeds[number + 1 :] else ""
-            raise HarnessFailure(f"seed {seed}: {failure}{left}") from failure
+            raise HarnessFailure(f"seed {seed}: {failure}{_left(seeds, number)}") from failure
         except asyncio.CancelledError:
             rest = f"--seed {seed} --seeds {len(seeds) - number} --out {shlex.quote(str(spec.folder))}"
             done = f"stopped: {number} of {len(seeds)} episodes are finished"
             say(f"{done}; the rest: the same command with {rest}")
             raise
 
-    return Series(spec, seeds, await in_turn(one, len(seeds)))
+    summaries = await in_turn(one, len(seeds), enough=lambda done: done[-1].played.stopped)
+    if summaries and summaries[-1].played.stopped:
+        say(f"seed {seeds[len(summaries) - 1]} was stopped{_left(seeds, len(summaries) - 1)}")
+    return Series(spec, seeds, summaries)
+
+
+def _left(seeds: Sequence[int], number: int) -> str:
+    """Which seeds were not played after that one: a later command has to begin with these."""
+    return f"; seeds {seeds[number + 1]} to {seeds[-1]} were not played" if seeds[number + 1 :] else ""
 
 
 async def in_turn(

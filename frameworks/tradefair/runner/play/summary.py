@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from tradefair.cli.console import Console
 from tradefair.cli.tables import show_text
-from tradefair.cli.terminal import print_json
+from tradefair.cli.terminal import print_json, say
 from tradefair.contract import SeatId, TraceError
 from tradefair.evaluation.judge.evaluate import Evaluation, evaluate_file, relative_numbers
 from tradefair.evaluation.ledger import Extent
@@ -20,7 +20,7 @@ from tradefair.evaluation.verdict.beside import references_beside
 from tradefair.evaluation.verdict.of_trace import verdict_of
 from tradefair.evaluation.verdict.terminal import Run, show_comparison, show_evaluations, show_next, show_verdict
 from tradefair.evaluation.verdict.verdict import Verdict
-from tradefair.runner.play.episode_runner import Played
+from tradefair.runner.play.episode_runner import Played, StoppedHere
 from tradefair.tracestore import open_trace
 
 
@@ -129,6 +129,15 @@ class Summary(NamedTuple):
             head, seal = ((name or "–")[:16] for name in (self.check.head_hash, self.check.seal))
             console.print(f"\nhead {head}, seal {seal}\ntrace {self.played.path}", soft_wrap=True)
         show_next(self.verdict.next)
+
+
+async def until_stopped(playing: Awaitable[Played]) -> Played:
+    """What is played, also where a limit of the episode ends it: that is said, and a verdict follows."""
+    try:
+        return await playing
+    except StoppedHere as stop:
+        say(f"tradefair play: {stop}")
+        return stop.played
 
 
 def summarise(

@@ -93,6 +93,8 @@ async def play_trials(spec: PlaySpec, count: int, play: PlayOne) -> Trials:
             raise HarnessFailure(f"trial {number + 1} of {count}: {failure}") from failure
         summaries.append(summary)
         written.append(written_after(summary.played.path, seats[0]))
+        if summary.played.stopped:
+            break
     return Trials(remembering(before), summaries, written)
 
 

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from tradefair.cli.console import Console
 from tradefair.cli.tables import show_text
 from tradefair.cli.terminal import watched
-from tradefair.contract.money import dollars_text
 from tradefair.host.episode.episode import Episode
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ _WAITS_S = 2.0
 
 
 class Progress:
-    """Shows an episode while the context is open; `heard` takes the notes about its agents, for calls and costs.
+    """Shows an episode while the context is open. `taken` says what its models have taken, in full or in short.
 
     `title` stands in place of the scenario's id, `awaited` says whose turns take time. `quiet` shows nothing, with or
     without a terminal. `clock` gives seconds.
@@ -41,6 +40,7 @@ class Progress:
         title: str = "",
         *,
         awaited: str = "the model",
+        taken: Callable[[bool], list[str]] = lambda _: [],
         quiet: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -48,11 +48,10 @@ class Progress:
         self._quiet, self._clock = quiet, clock
         # Not every market has a fixed number of rounds; without one a bar shows no end.
         self._rounds: int | None = getattr(episode.core.scenario, "rounds", None)
-        self._calls = self._tokens = self._micro = 0
-        self._priced = True
+        self._taken = taken
         # When something last happened, and when a line was last printed.
         self._moved = self._told = clock()
-        self._seen = episode.core.seq, 0
+        self._seen = episode.core.seq, taken(False)
         self._shown = self._closed
         self._bar: tuple[Bar, TaskID] | None = None
         self._ticking: asyncio.Task[None] | None = None
@@ -76,20 +75,9 @@ class Progress:
         if self._bar is not None:
             self._bar[0].stop()
 
-    def heard(self, note: Mapping[str, Any]) -> None:
-        """Count a model call: its tokens, and its dollars where its price is known."""
-        if note.get("kind") != "model_call":
-            return
-        self._calls += 1
-        self._tokens += sum(note.get(name) or 0 for name in ("input_tokens", "output_tokens"))
-        cost = note.get("cost_usd_micro")
-        self._micro += cost or 0
-        # One call without a price makes the sum too small to be shown.
-        self._priced = self._priced and cost is not None
-
     def tick(self) -> None:
         """Show what there is to show now."""
-        now, seen = self._clock(), (self._episode.core.seq, self._calls)
+        now, seen = self._clock(), (self._episode.core.seq, self._taken(False))
         if seen != self._seen:
             self._seen, self._moved = seen, now
         if self._bar is not None:
@@ -103,6 +91,13 @@ class Progress:
             watch = f"watch it: tradefair view {self._episode.path.parent}"
             line = f"[{self._title or 'play'}] {', '.join(self._parts(now, short=False))}; {watch}"
             show_text(Console(stderr=True), line, hang="  ")
+
+    @property
+    def round(self) -> str:
+        """The open round, of how many where that is known."""
+        if self._rounds is None:
+            return f"round {self._closed + 1}"
+        return f"round {min(self._closed + 1, self._rounds)}/{self._rounds}"
 
     @property
     def _closed(self) -> int:
@@ -126,14 +121,8 @@ class Progress:
         return bar, task
 
     def _parts(self, now: float, *, short: bool) -> list[str]:
-        """Round, model calls, tokens, dollars, what is waited for; `short`: tokens in thousands."""
-        parts = [f"round {self._closed + 1}"]
-        if self._rounds is not None:
-            parts = [f"round {min(self._closed + 1, self._rounds)}/{self._rounds}"]
-        if self._calls:
-            tokens = f"{self._tokens / 1_000:.1f}k" if short and self._tokens >= 1_000 else f"{self._tokens:,}"
-            parts += [f"{self._calls:,} calls", f"{tokens} tokens"]
-            parts += [dollars_text(self._micro)] if self._priced and self._micro else []
+        """Round, what models have taken, what is waited for."""
+        parts = [self.round, *self._taken(short)]
         if now - self._moved >= _WAITS_S:
             parts.append(f"waiting for {self._awaited} {now - self._moved:.0f} s")
         return parts
