@@ -66,13 +66,13 @@ def test_a_store_is_calibrated_to_other_targets(scenario_of: Scenarios) -> None:
     scenario = scenario_of("smoke")
     made = play_point(scenario, {}, PUBLISHED, (1, 2), 1)
     wanted = {
-        name: PUBLISHED[name]._replace(value=made.mean(PUBLISHED[name]) * 1.1, tolerance=0.2)
+        name: PUBLISHED[name]._replace(value=made.mean(PUBLISHED[name]) * 1.1, tolerance=0.1)
         for name in ("net_worth", "units")
     }
     *tried, found = calibrate_store(scenario, wanted, (1, 2))
     assert len(tried) >= len(KNOBS)
     for target in wanted.values():
-        assert found.mean(target) == pytest.approx(target.value, rel=0.1)
+        assert found.mean(target) == pytest.approx(target.value, rel=0.06)
     again = with_knobs(scenario, found.knobs)
     assert play_manager(again, 2, ORACLE) == found.runs[ORACLE][1]
     assert found.digest == Retail(again, 1).store.digest
