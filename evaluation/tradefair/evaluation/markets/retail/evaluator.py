@@ -65,7 +65,7 @@ class RetailEvaluator(Evaluator):
         picked_by=("survival_days", "net_worth_final", "units_sold"),
     )
     headline = Headline(
-        1,
+        2,
         "middle",
         "gain",
         "reorder_point",
