@@ -1,4 +1,4 @@
-"""RetailBench's oracle, four figures of which the store was calibrated to, and what was left to be checked by."""
+"""RetailBench's oracle, as published: the figures the store was calibrated to, and what was left to be checked by."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from pathlib import Path
 from statistics import fmean
 
 from benchmarks.fidelity.row import Row
-from benchmarks.retail_calibration import CHECK_SEEDS, PUBLISHED, OracleRun, play_oracle
+from benchmarks.retail_calibration import CHECK_SEEDS, PUBLISHED
+from benchmarks.retail_play import play_manager
 from tradefair.catalog import load_scenario
-from tradefair.evaluation.markets.retail.ladder import PUBLISHED as AGENTS
-from tradefair.evaluation.markets.retail.ladder import ladder
+from tradefair.evaluation.markets.retail.ladder import ORACLE, RUNGS, ladder
+from tradefair.evaluation.markets.retail.ladder import PUBLISHED as SOURCE
 from tradefair.evaluation.statistics.paired import interval
 from tradefair.retail.model import RetailScenario
 
@@ -20,29 +21,20 @@ _ONE_RUN = "the source's is one run of a store with other goods; no knob was tur
 
 
 def rows(data: Path | None) -> Iterator[Row]:
-    """The oracle on sixteen seeds that the calibration never played; then the ladder."""
+    """The oracle as published on sixteen seeds that the calibration never played; then the ladder."""
     scenario = load_scenario("retail", "paper")
     assert isinstance(scenario, RetailScenario)
-    runs = [play_oracle(scenario, seed) for seed in CHECK_SEEDS]
-    calibrated = (
-        ("net_worth", "oracle: net worth after 180 days (currency units)", ".0f", [_worth(run) for run in runs]),
-        ("units", "oracle: units sold", ".0f", [float(run.units_sold) for run in runs]),
-        ("sold_products", "oracle: products sold a day", ".2f", [run.sold_products for run in runs]),
-        ("stockout_days", "oracle: days with a stock-out", ".1f", [float(run.stockout_days) for run in runs]),
-    )
-    for name, what, form, values in calibrated:
-        published, within = PUBLISHED[name]
-        yield _row(f"{what}, calibrated on other seeds", published, values, form, within)
+    runs = [play_manager(scenario, seed, ORACLE) for seed in CHECK_SEEDS]
+    for target in PUBLISHED.values():
+        values = [float(getattr(run, target.figure)) for run in runs]
+        form = ".0f" if target.value > 1000 else ".4f" if target.value < 1 else ".2f"
+        what = f"oracle: {target.title}, calibrated on other seeds"
+        yield _row(what, target.value, values, form, target.tolerance)
     yield _row("oracle: days survived", 180, [float(run.days) for run in runs], ".0f", 0.0)
-    # Not calibrated: what a calibration to four figures brings along, or does not.
-    yield _row("oracle: returned of units sold", 0.0201, [run.return_ratio for run in runs], ".4f", differs=_ONE_RUN)
+    # Not calibrated: what the calibration brings along, or does not.
     yield _row("oracle: expired of units sold or expired", 0.0059, [run.expired_ratio for run in runs], ".4f", differs=(
         "stock for six days of mean demand is sold before it is old here; " + _ONE_RUN))  # fmt: skip
     yield from _ladder()
-
-
-def _worth(run: OracleRun) -> float:
-    return run.net_worth_cents / 100
 
 
 def _row(
@@ -56,9 +48,9 @@ def _row(
 
 def _ladder() -> Iterator[Row]:
     """The scripted managers beside the published range of agents, which is no rule's figure to meet."""
-    days, worth = AGENTS
+    days, worth = SOURCE.days, SOURCE.net_worth
     known = {rung.policy: rung for rung in ladder().rungs}
-    for policy in ("passive", "random_legal", "price_first", "reorder_point", "careful_reader"):
+    for policy in RUNGS[:-2]:
         rung = known[policy]
         yield Row(
             f"{policy}: days survived; net worth (source: best run of each LLM agent)",

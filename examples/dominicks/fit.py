@@ -160,7 +160,9 @@ def fit_store(folder: Path, wish: Wish) -> Fitted:
     maker = _Maker(scenario, key)
     products = [maker.product(place, row, chosen) for place, row in enumerate(rows) for chosen in loads[place].chosen]
     store = Store(
-        key=key, categories=tuple(review_category(maker.chance, row.name) for row in rows), products=tuple(products)
+        key=key,
+        categories=tuple(review_category(maker.chance, row.name, scenario.store.review_lift) for row in rows),
+        products=tuple(products),
     )
     report = FitReport(
         store_number=wish.store_number,

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import orjson
 import pytest
-from benchmarks.retail_calibration import oracle_day
+from benchmarks.retail_play import manage_day, manager_of
 
-from tradefair.contract import Chance, Draw, ErrorInfo, IllegalAction, ToolAnswer
+from tradefair.contract import Chance, ErrorInfo, IllegalAction, ToolAnswer
 from tradefair.contract.kernel.core import Answer, Core
-from tradefair.contract.policy import parse_policy
 from tradefair.contract.scenario import build_scenario, with_overrides
 from tradefair.files.user_files import parse_toml
 from tradefair.retail import MARKET
@@ -71,14 +70,13 @@ def open_store(scenario_of: Callable[..., RetailScenario]) -> Callable[..., Reta
 
 @pytest.fixture(scope="session")
 def live() -> Callable[..., None]:
-    """`live(market, days)`: the oracle runs the first shelf-full of products for some days, checked every day."""
+    """`live(market, days)`: the oracle runs the store for some days, checked every day."""
 
     def lived(market: Retail, days: int) -> None:
-        selected = list(range(market.scenario.shelf_places))
-        market.set_shelf([product_id(place) for place in selected])
+        oracle = manager_of("oracle", market.seed)
         for _ in range(days):
             if market.terminated is None:
-                oracle_day(market, selected)
+                manage_day(market, oracle)
                 market.advance()
                 market.check()
 
@@ -183,7 +181,6 @@ def policy_of() -> Callable[..., Any]:
     """`policy_of("oracle(price_key=unit_sum)")`: a fresh policy object."""
 
     def made(spelling: str, seed: int = 1) -> Any:
-        name, params = parse_policy(spelling)
-        return MARKET.policies[name].make(params, Draw.of(seed, SEAT))
+        return manager_of(spelling, seed)
 
     return made

@@ -9,10 +9,11 @@ from typing import Any
 
 import orjson
 import pytest
-from benchmarks.retail_calibration import play_oracle
+from benchmarks.retail_play import play_manager
 
 from tradefair.contract import Draw, ScenarioError
 from tradefair.contract.kernel.core import Answer, Core
+from tradefair.evaluation.markets.retail.ladder import RUNGS
 from tradefair.retail import MARKET, analysis
 from tradefair.retail.model import SEAT, RetailScenario, product_id, supplier_id
 from tradefair.retail.policies import POLICIES
@@ -118,17 +119,15 @@ def test_nothing_that_it_does_is_refused(scenario_of: ScenarioOf, name: str) -> 
     assert [(call["tool"], call["error"]) for call in calls if call["status"] != "ok"] == []
 
 
-@pytest.mark.parametrize("key", ["cent", "unit_sum"])
-@pytest.mark.parametrize("preset", ["smoke", "easy"])
-def test_the_oracle_over_tools_is_the_oracle_by_rules_alone(
-    scenario_of: ScenarioOf, preset: str, key: analysis.PriceKey
-) -> None:
-    scenario = scenario_of(preset, {"horizon_days": 14})
-    for seed in (1, 2):
-        played = play_scripted(MARKET, scenario, seed, f"oracle(price_key={key})")
-        market, run = _market(played.core), play_oracle(scenario, seed, key)
-        assert (market.net_worth_cents, market.books.sold_units) == (run.net_worth_cents, run.units_sold)
-        assert market.books.sold_units > 100
+@pytest.mark.parametrize("policy", RUNGS)
+def test_a_manager_without_a_trace_ends_to_the_cent_as_through_the_tools(scenario_of: ScenarioOf, policy: str) -> None:
+    scenario = scenario_of("paper", {"horizon_days": 21})
+    market = _market(play_scripted(MARKET, scenario, 1, policy).core)
+    run = play_manager(scenario, 1, policy)
+    assert (run.net_worth_cents, run.units_sold, run.days) == (market.net_worth_cents, market.books.sold_units, 21)
+    days = range(scenario.history_days, market.records.days)
+    returned = sum(sum(market.records.returned.row(day)) for day in days)
+    assert run.return_ratio == returned / max(1, market.books.sold_units)
 
 
 def test_passive_in_the_reference_store_is_insolvent_on_the_fifty_fifth_day(scenario_of: ScenarioOf) -> None:

@@ -63,6 +63,9 @@ def test_amounts_are_exact_text_or_integers(scenario_of: Scenarios) -> None:
         ("news.cap", 0.95),
         ("news.both_share", 0.5),
         ("store.sales_spread", 5.5),
+        ("store.residual_sd", [0.7, 0.3]),
+        ("store.best_cost", [0.9, 6]),
+        ("store.life_scale", 0),
         ("clock", "free"),
         ("seats.buyer", "agent"),
         ("seats.manager", "no policy!"),
@@ -76,8 +79,8 @@ def test_values_out_of_bounds_are_refused_by_name(scenario_of: Scenarios, key: s
 
 def test_the_reference_scenario_has_the_published_defaults(scenario_of: Scenarios) -> None:
     paper, bare = scenario_of("paper"), RetailScenario(id="retail/paper")
-    # The store and the noise of demand are calibrated; all else is as published.
-    calibrated = {"store": True, "seats": True, "description": True, "demand": {"noise_divisor"}}
+    # The store is calibrated; all else is as published.
+    calibrated = {"store", "seats", "description"}
     assert paper.model_dump(exclude=calibrated) == bare.model_dump(exclude=calibrated)
     assert [limit.max for limit in paper.limits] == [400, 2000]
 

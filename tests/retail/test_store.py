@@ -8,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tradefair.contract import Chance, ScenarioError
+from tradefair.contract.scenario import build_scenario
+from tradefair.evaluation.modes.base_rates import scenario_key
 from tradefair.retail.data.generator import Sourcing, build_store, category_table, past_of, source_products
 from tradefair.retail.model import CATEGORY_NAMES, RetailScenario
 
@@ -27,6 +29,25 @@ def test_a_thousand_days_are_played_in_the_store_of_the_paper(scenario_of: Scena
     assert past_of(scenario_of("thousand_days")).store == past_of(scenario_of("paper")).store
 
 
+def test_the_reference_store_of_before_is_made_by_its_keys(scenario_of: Scenarios) -> None:
+    # What an older trace holds: no later key. It has its store, and its scenario the bytes that were hashed.
+    content = scenario_of("paper").model_dump(mode="json")
+    content["store"] = {
+        "key": "retail-store",
+        "digest": "6fc2b886ebfbe11c2dab7ee2e8561d1dc62d8d704d0dda3bcf2fe346f899b569",
+        "volume_per_product": 21.9763,
+        "sales_spread": 2.4779,
+        "cost_level": 0.654,
+    }
+    content["demand"]["noise_divisor"] = 1.0003
+    before = build_scenario(RetailScenario, content, source="before")
+    assert past_of(before).store.digest == before.store.digest
+    assert (
+        scenario_key(before.model_dump(mode="json"))
+        == "d66d5e643e0b35fa7056000f0d9c48c6569e51de8ec39dc822561a3c1251e6e9"
+    )
+
+
 def test_another_store_than_the_frozen_one_is_refused(scenario_of: Scenarios) -> None:
     with pytest.raises(ScenarioError, match=r"store\.digest"):
         past_of(scenario_of("smoke", {"store.cost_level": 0.6}))
@@ -41,27 +62,31 @@ def test_the_past_of_the_reference_store_is_sane(scenario_of: Scenarios) -> None
     past = past_of(scenario_of("paper"))
     records = past.records
     daily = sorted(units for place in range(96) for units in records.units.series(place, 0, 92))
-    # Unequal sales: half of the products sell a handful a day or nothing, and a few carry the store.
-    assert 3 <= median(daily) <= 8
-    assert 30 <= daily[int(0.9 * len(daily))] <= 50
-    assert 150 <= daily[int(0.99 * len(daily))] <= 350
-    assert 1_500 <= sum(daily) / 93 <= 2_500
+    assert 8 <= median(daily) <= 18
+    assert 35 <= daily[int(0.9 * len(daily))] <= 65
+    assert 1_400 <= sum(daily) / 93 <= 2_500
     offers = [[offer.base_cost for offer in product.suppliers] for product in past.store.products]
     assert 1.4 <= mean(max(costs) / min(costs) for costs in offers) <= 1.6
 
 
-def test_products_lie_in_the_ranges_of_their_category(scenario_of: Scenarios) -> None:
-    store = past_of(scenario_of("paper")).store
+@pytest.mark.parametrize("preset", ["paper", "middle"])
+def test_products_lie_in_the_ranges_of_their_category_and_scenario(scenario_of: Scenarios, preset: str) -> None:
+    scenario = scenario_of(preset)
+    store, rules = past_of(scenario).store, scenario.store
+    for category in store.categories:
+        assert rules.review_lift[0] <= category.lift <= rules.review_lift[1]
     for product in store.products:
         row = category_table()[store.categories[product.category].name]
         assert row.price[0] <= product.reference_price_cents <= row.price[1]
         elasticity = -product.beta * product.reference_price_cents / 100
         assert row.elasticity[0] - 1e-6 <= elasticity <= row.elasticity[1] + 1e-6
-        assert row.life[0] <= product.shelf_life_days <= row.life[1]
-        assert 0.3 <= product.sigma <= 0.7
-        assert 0.85 - 0.02 <= product.start_price_cents / product.reference_price_cents <= 1.15 + 0.02
+        assert row.life[0] <= product.shelf_life_days / rules.life_scale + 0.5
+        assert product.shelf_life_days / rules.life_scale - 0.5 <= row.life[1]
+        assert rules.residual_sd[0] <= product.sigma <= rules.residual_sd[1]
+        start = product.start_price_cents / product.reference_price_cents
+        assert rules.start_price[0] - 0.02 <= start <= rules.start_price[1] + 0.02
     names = {(product.brand, product.description) for product in store.products}
-    assert len(names) == 96
+    assert len(names) == scenario.product_count
 
 
 def test_the_past_is_sold_at_its_weekly_prices_by_its_weekly_suppliers(scenario_of: Scenarios) -> None:

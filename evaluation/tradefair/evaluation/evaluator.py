@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias, get_args, get_type_hints
 
 from tradefair import catalog
 from tradefair.contract import ScenarioError, SeatId
+from tradefair.contract.kernel.event import ManifestCore
 from tradefair.evaluation.charts.chart import Chart
 from tradefair.evaluation.collusion import CollusionMeasures
 from tradefair.evaluation.figure import Figure, declared, fields_of
@@ -154,8 +155,8 @@ class Evaluator:
         """Tables with the figures of `population` on the same scenario and seed, or a note that it was not played."""
         return ()
 
-    def world(self, scenario: str) -> str:
-        """A sentence under results of this scenario, at most 240 characters: what to measure them by; empty: none."""
+    def world(self, core: ManifestCore) -> str:
+        """What results of the scenario of a manifest are to be measured by, for under each of them; empty: nothing."""
         return ""
 
     def relative(self, seat: SeatId, outcomes: Mapping[str, Any]) -> Mapping[str, Mapping[str, float | None]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from itertools import compress, starmap
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -108,11 +109,12 @@ def _grouped(days: PriceDays, key: PriceKey) -> list[_Group]:
     return [(price, days_sold, units, sold_out) for price, (days_sold, units, sold_out) in sorted(found.items())]
 
 
+# A day is looked at again as long as it is in the window.
+@lru_cache(maxsize=2**15)
 def _unit_sum(price: int, units: int) -> float:
     """The published oracle's key: the price added once per unit in float64, divided by the units; in cents.
 
-    Equal prices fall into several groups under it, and p* rests on single lucky days. It is kept for comparison with
-    the published row only.
+    Equal prices fall into several groups under it, and p* rests on single lucky days.
     """
     total = 0.0
     for _ in range(units):

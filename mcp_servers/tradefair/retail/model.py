@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from datetime import date
 from enum import StrEnum
 from functools import cache, cached_property, lru_cache
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from tradefair.contract import Amount, Limit, Scenario, ScenarioError
 from tradefair.contract.chain import canonical
@@ -191,6 +191,24 @@ def _all_categories() -> tuple[CategoryCount, ...]:
     return tuple(CategoryCount(name=name, products=4 if name in _FOUR else 5) for name in CATEGORY_NAMES)
 
 
+_Pair = TypeVar("_Pair", tuple[int, int], tuple[float, float])
+
+
+def _ascending(pair: _Pair) -> _Pair:
+    if pair[0] > pair[1]:
+        raise ValueError(f"{pair[0]} is above {pair[1]}; the lowest comes first")
+    return pair
+
+
+_Factor = Annotated[float, Field(ge=0.05, le=5)]
+_Range = Annotated[tuple[_Factor, _Factor], AfterValidator(_ascending)]
+
+
+def _later(default: Any, description: str) -> Any:
+    """A key that older scenarios lack: left out at its default, so that they keep their bytes and digests."""
+    return Field(default=default, exclude_if=lambda value: value == default, description=description)
+
+
 class StoreRules(_Part):
     """Which store is played.
 
@@ -207,6 +225,11 @@ class StoreRules(_Part):
     volume_per_product: float = Field(default=36.0, ge=0.5, le=500, description="mean stand-alone units per day")
     sales_spread: float = Field(default=1.0, ge=0, le=5, description="exponent of the products' sales: inequality")
     cost_level: float = Field(default=0.56, ge=0.2, le=1.2, description="supplier cost / recorded acquisition cost")
+    residual_sd: _Range = _later((0.3, 0.7), "σ of a product's daily demand, lowest and highest")
+    start_price: _Range = _later((0.85, 1.15), "first list price / reference price, lowest and highest")
+    life_scale: _Factor = _later(1.0, "multiple of the shelf lives")
+    review_lift: _Range = _later((0.3, 0.8), "what stars above the threshold add to demand (6.3), lowest and highest")
+    best_cost: _Range = _later((0.92, 1.14), "cost of a product's best supplier / base cost, lowest and highest")
     fitted: Store | None = Field(default=None, description="only with source = dominicks")
 
 
@@ -273,11 +296,13 @@ class NewsRules(_Part):
     base_scale: float = Field(default=0.8, ge=0, le=2)
     cap: float = Field(default=0.5, ge=0, le=0.9)
     # `state` looks back so many days for items that are still listed: a wider bound needs a wider look there.
-    extra_days: tuple[Annotated[int, Field(ge=3, le=5)], Annotated[int, Field(ge=3, le=5)]] = (3, 5)
+    extra_days: Annotated[
+        tuple[Annotated[int, Field(ge=3, le=5)], Annotated[int, Field(ge=3, le=5)]], AfterValidator(_ascending)
+    ] = (3, 5)
     # The source has all three sides, but not how often each occurs.
     need_share: float = Field(default=0.55, ge=0, le=1)
     both_share: float = Field(default=0.1, ge=0, le=1)
-    strength: tuple[_Share, _Share] = (0.10, 0.45)
+    strength: Annotated[tuple[_Share, _Share], AfterValidator(_ascending)] = (0.10, 0.45)
 
 
 def _limits() -> tuple[Limit, ...]:
@@ -368,10 +393,6 @@ class RetailScenario(Scenario):
             yield f"news.ratios = {self.news.ratios}: must sum to 1"
         if self.news.need_share + self.news.both_share > 1:
             yield f"news.both_share = {self.news.both_share}: with need_share {self.news.need_share} it is above 1"
-        for name in ("extra_days", "strength"):
-            low, high = getattr(self.news, name)
-            if low > high:
-                yield f"news.{name}: {low} is above {high}"
 
     def _wrong_seats(self) -> Iterator[str]:
         """Selectors that are no seat, and occupants that are no policy's name."""

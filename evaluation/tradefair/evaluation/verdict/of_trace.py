@@ -97,7 +97,7 @@ def verdict_of(
         effort=total([read.effort(seat) for seat in read.seats or counted.seats]),
         reproduced=reproduced,
         versions={"rules": outcome.rules_version, "evaluator": outcome.evaluator_version},
-        world=_safely(lambda: evaluator.world(outcome.scenario), ""),
+        world=_safely(lambda: evaluator.world(trace.manifest.core), ""),
     )
     return worded(_judged(verdict, read, _whole(evaluation, check), evaluation.path))
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from tradefair.contract.text import clean_line
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.headline import Block, headline_of
 from tradefair.evaluation.ledger import LedgerSeries, ledger_series
@@ -93,7 +94,8 @@ def verdict_of_series(verdicts: Sequence[Verdict]) -> Verdict:
         versions=same([episode.versions for episode in verdicts], {}),
         world=same([episode.world for episode in verdicts], ""),
     )
-    return verdict.saying(map(fitted, _sentences(in_money(verdict), len(verdicts))))
+    said = map(fitted, _sentences(in_money(verdict), len(verdicts)))
+    return verdict.saying(filter(None, [*said, clean_line(verdict.world)]))
 
 
 def _merged(rows: Sequence[_Row]) -> SeatVerdict:
@@ -279,7 +281,7 @@ def _sentences(verdict: Verdict, episodes: int) -> list[str]:
         some = "" if verdict.unknown_stakes == len(verdict.seeds) else f" on {count(verdict.unknown_stakes, 'seed')}"
         unknown = f"; what there was to win is not known{some}"
     closing = f"{effort(verdict.seats, verdict)}{unknown}; {_checked(verdict.reproduced)}."
-    return [*said[: MAX_SENTENCES - 1], closing, *([verdict.world] if verdict.world else [])]
+    return [*said[: MAX_SENTENCES - 1], closing]
 
 
 def _uninformative(verdict: Verdict) -> str:

@@ -82,8 +82,9 @@ def sentences_of(verdict: Verdict) -> tuple[str, ...]:
     said += [two_minds(seats), plumbing(seats)]
     if seats and not all(seat.trouble and seat.trouble.kind in IDLE for seat in seats):
         said += mistake(seats)[: MAX_SENTENCES - 1 - len(list(filter(None, said)))]
-    said += [f"{effort(seats, verdict)}; {check(verdict.reproduced)}.", verdict.world]
-    return tuple(fitted(sentence) for sentence in said if sentence)
+    said.append(f"{effort(seats, verdict)}; {check(verdict.reproduced)}.")
+    # The market's own words are as long as it makes them.
+    return tuple(filter(None, [*map(fitted, said), clean_line(verdict.world)]))
 
 
 def two_minds(seats: Sequence[SeatVerdict]) -> str:

@@ -155,16 +155,17 @@ def _synthetic(scenario: RetailScenario) -> Store:
     scale = scenario.store.volume_per_product * len(drafts) / math.fsum(draft.volume for draft in drafts)
     return Store(
         key=scenario.store.key,
-        categories=tuple(review_category(chance, count.name) for count in scenario.store.categories),
+        categories=tuple(
+            review_category(chance, count.name, scenario.store.review_lift) for count in scenario.store.categories
+        ),
         products=tuple(_product(chance, scenario, place, draft, scale) for place, draft in enumerate(drafts)),
     )
 
 
-def review_category(chance: Chance, name: str) -> StoreCategory:
-    """The hidden review curve of a category: its lift and its star threshold."""
-    curve = data_table("categories")["review_curve"]
-    lift = _between(chance.uniform(Streams.STORE_CATEGORY, name, "lift"), *curve["lift"])
-    thresholds = curve["thresholds"]
+def review_category(chance: Chance, name: str, lifts: tuple[float, float]) -> StoreCategory:
+    """The hidden review curve of a category: its lift, between the two of `lifts`, and its star threshold."""
+    lift = _between(chance.uniform(Streams.STORE_CATEGORY, name, "lift"), *lifts)
+    thresholds = data_table("categories")["review_curve"]["thresholds"]
     place = int(chance.uniform(Streams.STORE_CATEGORY, name, "threshold") * len(thresholds))
     return StoreCategory(name=name, lift=round(lift, _DECIMALS), threshold=thresholds[place])
 
@@ -197,7 +198,7 @@ def _draft_category(chance: Chance, place: int, count: CategoryCount) -> list[_D
 
 def _product(chance: Chance, scenario: RetailScenario, place: int, draft: _Draft, scale: float) -> StoreProduct:
     """A product of the store: its draft with volume scaled, suppliers, past prices and words."""
-    entity, row = draft.entity, draft.row
+    entity, row, rules = draft.entity, draft.row, scenario.store
 
     def draw(attribute: str) -> float:
         return chance.uniform(Streams.STORE_PRODUCT, entity, attribute)
@@ -210,7 +211,7 @@ def _product(chance: Chance, scenario: RetailScenario, place: int, draft: _Draft
     beta = -draft.elasticity / price
     prices = _weekly_prices(chance, scenario, draft)
     # The recorded cost of acquisition times a calibrated level (11.3).
-    base_cost = scenario.store.cost_level * price * (1 - draft.margin)
+    base_cost = rules.cost_level * price * (1 - draft.margin)
     suppliers, weekly_supplier = source_products(chance, scenario, Sourcing(entity, base_cost, prices))
     brand, variety = _name(chance, draft)
     sine, cosine = normal(np.array([draw("beta_sin"), draw("beta_cos")])).tolist()
@@ -220,16 +221,16 @@ def _product(chance: Chance, scenario: RetailScenario, place: int, draft: _Draft
         brand=brand,
         description=f"{variety} {row.noun}",
         size=row.sizes[int(draw("size") * len(row.sizes))],
-        shelf_life_days=whole(draw("life"), *row.life),
+        shelf_life_days=max(1, round(rules.life_scale * whole(draw("life"), *row.life))),
         reference_price_cents=draft.price,
-        start_price_cents=_near(draft.price, draw("start_price")),
+        start_price_cents=_near(draft.price, draw("start_price"), rules.start_price),
         # So that at the reference price, without season and noise, the mean share gives the drawn volume (11.2).
         alpha=round(math.log(volume / (visitors - volume)) - beta * price, _DECIMALS),
         beta=round(beta, _DECIMALS),
         # Seasons change a slope by about 5 % (11.2).
         beta_sin=round(beta * 0.05 * sine, _DECIMALS),
         beta_cos=round(beta * 0.05 * cosine, _DECIMALS),
-        sigma=round(_between(draw("sigma"), 0.3, 0.7), _DECIMALS),
+        sigma=round(_between(draw("sigma"), *rules.residual_sd), _DECIMALS),
         suppliers=suppliers,
         weekly_price_cents=prices,
         weekly_supplier=weekly_supplier,
@@ -258,7 +259,7 @@ def _weekly_prices(chance: Chance, scenario: RetailScenario, draft: _Draft) -> t
         if draws["promo"] < row.promo_weeks:
             prices.append(max(1, round(draft.price * (1 - _between(draws["depth"], *row.promo_depth)))))
         else:
-            prices.append(_near(draft.price, draws["price"]))
+            prices.append(_near(draft.price, draws["price"], data_table("suppliers")["history"]["price_range"]))
     return tuple(prices)
 
 
@@ -275,7 +276,7 @@ def source_products(
     entity = sourcing.entity
     count = scenario.supplier.count
     data = data_table("suppliers")
-    roles = _roles(chance, entity, count, data)
+    roles = _enforced(_roles(chance, entity, scenario, data["role"]), data["enforced"])
     # Permuted per product: no supplier id is good everywhere, so that evidence has to be gathered product by product.
     order = sorted(range(count), key=lambda role: chance.uniform(Streams.STORE_SUPPLIER, entity, "place", role))
     shortest, spread, cap = data["transit"]["shortest"], data["transit"]["spread"], scenario.supplier.transit_cap
@@ -307,25 +308,28 @@ class _Role(NamedTuple):
     cost: float
 
 
-def _roles(chance: Chance, entity: str, count: int, data: Mapping[str, Any]) -> list[_Role]:
+def _roles(chance: Chance, entity: str, scenario: RetailScenario, table: Sequence[Mapping[str, Any]]) -> list[_Role]:
     """Quality (stars) and cost multiple of each role, best first; other counts than five interpolate the table."""
-    table: list[Mapping[str, Any]] = data["role"]
+    count = scenario.supplier.count
+    qualities = [role["quality"] for role in table]
+    costs = [scenario.store.best_cost, *(role["cost"] for role in table[1:])]
     drawn: list[_Role] = []
     for role in range(count):
         # The ends stay best and cheapest, however many suppliers there are.
         at = role * (len(table) - 1) / (count - 1)
-        lower = min(int(at), len(table) - 2)
-        bounds = {
-            name: [
-                (1 - (at - lower)) * low + (at - lower) * high
-                for low, high in zip(table[lower][name], table[lower + 1][name], strict=True)
-            ]
-            for name in ("quality", "cost")
-        }
-        quality = _between(chance.uniform(Streams.STORE_SUPPLIER, entity, "quality", role), *bounds["quality"])
-        cost = _between(chance.uniform(Streams.STORE_SUPPLIER, entity, "cost", role), *bounds["cost"])
+        quality, cost = (
+            _between(chance.uniform(Streams.STORE_SUPPLIER, entity, name, role), *_interpolated(pairs, at))
+            for name, pairs in (("quality", qualities), ("cost", costs))
+        )
         drawn.append(_Role(min(_MAX_QUALITY, quality), cost))
-    return _enforced(drawn, data["enforced"])
+    return drawn
+
+
+def _interpolated(pairs: Sequence[Sequence[float]], at: float) -> list[float]:
+    """The pair at a place between two of `pairs`."""
+    lower = min(int(at), len(pairs) - 2)
+    share = at - lower
+    return [(1 - share) * low + share * high for low, high in zip(pairs[lower], pairs[lower + 1], strict=True)]
 
 
 def _enforced(roles: list[_Role], rules: Mapping[str, float]) -> list[_Role]:
@@ -450,9 +454,9 @@ def whole(u: float, low: int, high: int) -> int:
     return low + int(u * (high - low + 1))
 
 
-def _near(price: int, u: float) -> int:
-    """A price drawn around a reference price, in cents."""
-    return max(1, round(price * _between(u, *data_table("suppliers")["history"]["price_range"])))
+def _near(price: int, u: float, multiples: Sequence[float]) -> int:
+    """A price between two multiples of a reference price, in cents."""
+    return max(1, round(price * _between(u, *multiples)))
 
 
 def _pick(u: float, shares: Sequence[float]) -> int:

@@ -354,7 +354,6 @@ class Oracle(Keeper):
     `price_key` unit_sum repeats the published oracle's grouping of prices.
     """
 
-    # The second key is kept for comparison with the published oracle row only (8).
     price_key: PriceKey = "cent"
 
     def __post_init__(self) -> None:

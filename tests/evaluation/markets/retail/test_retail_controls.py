@@ -8,21 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from benchmarks.retail_ladder import PAGE, rungs_of, with_ladder
+from benchmarks.retail_play import ManagerRun
 from tests.evaluation.playing import played
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Policy
 from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.evaluation.markets.retail.evaluator import EVALUATOR
-from tradefair.evaluation.markets.retail.ladder import RUNGS, Ladder, ladder, ladder_sentence, ladder_table
+from tradefair.evaluation.markets.retail.ladder import ORACLE, RUNGS, Ladder, ladder, ladder_sentence, ladder_table
 from tradefair.evaluation.markets.retail.modes.detectors import MODES
 from tradefair.evaluation.modes.base_rates import scenario_key
 from tradefair.evaluation.modes.diagnosis import Diagnosis
 from tradefair.evaluation.modes.published import evidence_toml, published_paths
 from tradefair.evaluation.verdict.of_trace import verdict_of_file
+from tradefair.evaluation.verdict.series import verdict_of_series
 from tradefair.retail.answers.evidence import EVIDENCE_VERSION, RECENCY_DAYS
 from tradefair.retail.seats.strategies import CarefulReader, Today
 
@@ -130,34 +133,59 @@ def test_the_page_has_the_ladder_that_is_shipped() -> None:
     assert with_ladder(text, ladder()) == text
 
 
-def test_the_sentence_names_every_rung_the_published_range_and_that_the_store_is_made_up() -> None:
+def test_the_sentence_counts_bankrupt_managers_beside_those_of_the_source() -> None:
+    known = ladder()
+    dead = [rung.policy for rung in known.rungs[:-2] if rung.days < 130]
+    assert {"passive", "random_legal"} < {*dead}
+    assert not {"reorder_point", "careful_reader", "oracle"} & {*dead}
     said = ladder_sentence()
-    assert len(said) <= 240
-    for rung in ladder().rungs:
-        assert f"{rung.policy} {rung.net_worth / 1000:.1f}" in said
-    assert said.startswith("Net worth in retail/paper, a synthetic store")
-    assert "published LLM agents -2.1 to 24.4, alive for 58 to 180 days" in said
+    assert said.startswith(
+        f"retail/paper: of 7 scripted managers that know nothing hidden, {len(dead)} go bankrupt before"
+    )
+    assert "(published: 5 of 7 agents by day 130)" in said
+    worth = {rung.policy: f"{rung.net_worth:,.0f}" for rung in known.rungs}
+    assert f"the naive rule ends at {worth['reorder_point']} (best published agent 24,351)" in said
+    assert f"the oracle as published at {worth[ORACLE]} (published 131,510). The store is synthetic." in said
+
+
+@pytest.mark.parametrize(
+    "changed", [{"horizon_days": 2}, {"horizon_days": 2, "store.cost_level": 0.6, "store.digest": ""}]
+)
+def test_another_store_or_length_says_nothing_of_the_ladder(tmp_path: Path, changed: dict[str, Any]) -> None:
+    path = played(tmp_path / "t.trace", "retail/paper", "passive", **changed)
+    assert verdict_of_file(path).world == ""
 
 
 def test_a_result_in_the_reference_store_ends_with_the_ladder(tmp_path: Path) -> None:
-    path = played(tmp_path / "t.trace", "retail/paper", "passive", horizon_days=2)
-    assert verdict_of_file(path).sentences[-1] == ladder_sentence()
+    path = played(tmp_path / "t.trace", "retail/paper", "passive")
+    verdict = verdict_of_file(path)
+    assert verdict.sentences[-1] == ladder_sentence()
+    assert verdict_of_series([verdict, verdict]).sentences[-1] == ladder_sentence()
     outcome = evaluate_file(path).outcome
     table = EVALUATOR.tables(outcome)[-1]  # pyright: ignore[reportArgumentType]
     assert table == ladder_table()
-    assert table.rows[-1] == ("LLM agents, published", "58–180", "–", "-2,134", "24,351")
+    assert [row[0] for row in table.rows[-3:-1]] == ["oracle as published", "oracle by the cent"]
+    assert table.rows[-1] == ("LLM agents, published", "58–180", "–", "–", "-2,134", "24,351")
+
+
+def test_the_ladder_stands_under_no_other_scenario(tmp_path: Path) -> None:
+    path = played(tmp_path / "t.trace", "retail/smoke", "passive", horizon_days=2)
+    assert verdict_of_file(path).world == ""
+    outcome = evaluate_file(path).outcome
+    assert ladder_table().title not in [table.title for table in EVALUATOR.tables(outcome)]  # pyright: ignore[reportArgumentType]
 
 
 def test_a_rung_has_means_and_extremes_over_the_seeds() -> None:
-    results = {policy: [(180, 100.0), (58, -50.0)] for policy in RUNGS}
-    rung = rungs_of(results)[0]
-    assert (rung.days, rung.net_worth, rung.lowest, rung.highest) == (119.0, 25.0, -50.0, 100.0)
+    whole = ManagerRun(1, 10_000, 9, 180, "terminated:horizon", 1.0, 0, 0.0, 0.0)
+    dead = ManagerRun(2, -5_000, 9, 58, "terminated:insolvent", 1.0, 0, 0.0, 0.0)
+    rung = rungs_of({policy: [whole, dead] for policy in RUNGS})[0]
+    assert (rung.days, rung.net_worth, rung.lowest, rung.highest, rung.alive) == (119.0, 25.0, -50.0, 100.0, 1)
 
 
-@pytest.mark.parametrize("page", ["a <!-- ladder -->old<!-- /ladder --> b"])
-def test_only_what_stands_between_the_markers_is_written(page: str) -> None:
+def test_only_what_stands_between_the_markers_is_written() -> None:
+    page = "a <!-- sentence of the ladder -->old<!-- /sentence of the ladder --> b <!-- ladder -->old<!-- /ladder --> c"
     made = with_ladder(page, Ladder(rules_version="9", scenario_digest="", seeds=1, rungs=ladder().rungs))
-    assert made.startswith("a <!-- ladder -->\n| manager |")
-    assert made.endswith("<!-- /ladder --> b")
+    assert made.startswith("a <!-- sentence of the ladder -->\nretail/paper: of 7 ")
+    assert " b <!-- ladder -->\n| manager |" in made
+    assert made.endswith("<!-- /ladder --> c")
     assert "old" not in made
-    assert "The store is synthetic" in made

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tradefair.contract import SeatId
+from tradefair.contract.kernel.event import ManifestCore
 from tradefair.contract.money import currency
 from tradefair.evaluation.charts.chart import Chart
 from tradefair.evaluation.evaluator import Evaluator
@@ -22,6 +23,7 @@ from tradefair.evaluation.markets.retail.outcomes import (
     retail_outcome,
     retail_tables,
 )
+from tradefair.evaluation.modes.base_rates import as_shipped
 from tradefair.evaluation.modes.diagnosis import Stage
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.modes.published import RECENCY
@@ -63,7 +65,7 @@ class RetailEvaluator(Evaluator):
         picked_by=("survival_days", "net_worth_final", "units_sold"),
     )
     headline = Headline(
-        1,
+        2,
         "middle",
         "gain",
         "reorder_point",
@@ -109,12 +111,12 @@ class RetailEvaluator(Evaluator):
         return charts(trace)
 
     def tables(self, outcome: RetailOutcome) -> list[Table]:
-        """Stock, service and calls; the parts of the gain, whole and by category; the ladder of the reference store."""
-        return [*retail_tables(outcome), ladder_table()]
+        """Stock, service and calls; the parts of the gain, whole and by category; the ladder in the reference store."""
+        return [*retail_tables(outcome), *([ladder_table()] if outcome.scenario == PRESET else [])]
 
-    def world(self, scenario: str) -> str:
-        """The ladder of the reference store and the published range of agents, in that store."""
-        return ladder_sentence() if scenario == PRESET else ""
+    def world(self, core: ManifestCore) -> str:
+        """The ladder and what was published, in the reference store as it is shipped: any other one has its own."""
+        return ladder_sentence() if as_shipped(core, PRESET.partition("/")[2]) else ""
 
     def relative(self, seat: SeatId, outcomes: Mapping[str, RetailOutcome]) -> dict[str, dict[str, float | None]]:
         """Gain on the scale from passive (0) to the privileged reference (1), same scenario and seed."""

@@ -1,6 +1,6 @@
 """The ladder of the reference store: what scripted managers reach in it, with what agents reached in the source's.
 
-`python -m benchmarks.retail_ladder` plays it and writes `ladder.json` and the table of the market's page.
+`python -m benchmarks.retail_ladder` plays it and writes `ladder.json`, and sentence and table of the market's page.
 """
 
 from __future__ import annotations
@@ -13,32 +13,48 @@ from tradefair.evaluation.record import Record
 from tradefair.evaluation.table import Table
 
 PRESET = "retail/paper"
-RUNGS = ("passive", "random_legal", "price_first", "reorder_point", "careful_reader", "oracle")
-"""Policies from the weakest idea to the privileged one."""
+ORACLE = "oracle(price_key=unit_sum)"
+"""The published oracle: it groups past prices as the source's code does."""
+TRYING = ("blind_buyer", "narrow_attention", "price_first", "reorder_point", "careful_reader")
+"""Managers that try and know nothing hidden, from the weakest idea to the best."""
+RUNGS = ("passive", "random_legal", *TRYING, ORACLE, "oracle")
+"""Policies from the weakest idea to the privileged ones: the oracle as published, then by the cent."""
+_TITLES = {ORACLE: "oracle as published", "oracle": "oracle by the cent"}
 
 
-class PublishedAgents(NamedTuple):
-    """Range of RetailBench's LLM agents over models and frameworks: days survived, net worth in currency units."""
+class Published(NamedTuple):
+    """RetailBench: its agents over models and frameworks (range of days survived and of net worth in currency units).
+
+    Of `agents` of them, `bankrupt` are insolvent by day `by_day`. `oracle` is the net worth of its oracle.
+    """
 
     days: tuple[int, int] = (58, 180)
     net_worth: tuple[int, int] = (-2_134, 24_351)
+    agents: int = 7
+    bankrupt: int = 5
+    by_day: int = 130
+    oracle: int = 131_510
 
 
-PUBLISHED = PublishedAgents()
+PUBLISHED = Published()
 
 
 class Rung(Record):
-    """One policy over the seeds: mean days survived, mean, lowest and highest net worth in currency units."""
+    """One policy over the seeds: mean days survived, mean, lowest and highest net worth in currency units.
+
+    `alive`: seeds on which it was solvent to the end.
+    """
 
     policy: str
     days: float
     net_worth: float
     lowest: float
     highest: float
+    alive: int
 
 
 class Ladder(Record):
-    """`ladder.json`: the rungs in the order of `RUNGS`, each over the same seeds 1 to `seeds`."""
+    """`ladder.json`: the rungs in the order of `RUNGS`, each on the same `seeds` seeds, which no search has played."""
 
     rules_version: str
     scenario_digest: str
@@ -53,32 +69,38 @@ def ladder() -> Ladder:
     return Ladder.model_validate_json(text)
 
 
-def ladder_sentence() -> str:
-    """The ladder in one sentence of at most 240 characters, for under every result."""
-    known = ", ".join(f"{rung.policy} {_thousands(rung.net_worth)}" for rung in ladder().rungs)
-    low, high = map(_thousands, PUBLISHED.net_worth)
-    first, last = PUBLISHED.days
+def ladder_sentence(known: Ladder | None = None) -> str:
+    """The ladder in a sentence, for under every result and for the market's page."""
+    rungs = {rung.policy: rung for rung in (known or ladder()).rungs}
+    unknowing = [rungs[policy] for policy in RUNGS[:-2]]
+    bankrupt = sum(rung.days < PUBLISHED.by_day for rung in unknowing)
+    naive, careful, oracle = (f"{rungs[policy].net_worth:,.0f}" for policy in (*TRYING[-2:], ORACLE))
     return (
-        f"Net worth in {PRESET}, a synthetic store, in thousands: {known}; "
-        f"published LLM agents {low} to {high}, alive for {first} to {last} days."
+        f"{PRESET}: of {len(unknowing)} scripted managers that know nothing hidden, {bankrupt} go bankrupt before day "
+        f"{PUBLISHED.by_day} (published: {PUBLISHED.bankrupt} of {PUBLISHED.agents} agents by day {PUBLISHED.by_day}); "
+        f"the naive rule ends at {naive} (best published agent {PUBLISHED.net_worth[1]:,}), a careful reader at "
+        f"{careful}, the oracle as published at {oracle} (published {PUBLISHED.oracle:,}). The store is synthetic."
     )
 
 
 def ladder_table() -> Table:
     """The ladder as a table, with the published range in its last row."""
-    columns = ("manager", "days survived", "net worth", "lowest", "highest")
-    return Table(f"ladder of {PRESET}, {ladder().seeds} seeds; a synthetic store", columns, ladder_rows(ladder()))
+    return Table(f"ladder of {PRESET}, {ladder().seeds} seeds; a synthetic store", COLUMNS, ladder_rows(ladder()))
+
+
+COLUMNS = ("manager", "days survived", "seeds alive", "net worth", "lowest", "highest")
 
 
 def ladder_rows(known: Ladder) -> list[tuple[str, ...]]:
     """Rows of `ladder_table`; amounts in currency units."""
     rows = [
-        (rung.policy, f"{rung.days:,.0f}", *(f"{value:,.0f}" for value in (rung.net_worth, rung.lowest, rung.highest)))
+        (
+            _TITLES.get(rung.policy, rung.policy),
+            f"{rung.days:,.0f}",
+            f"{rung.alive} of {known.seeds}",
+            *(f"{value:,.0f}" for value in (rung.net_worth, rung.lowest, rung.highest)),
+        )
         for rung in known.rungs
     ]
-    days, worth = PUBLISHED
-    return [*rows, ("LLM agents, published", f"{days[0]}–{days[1]}", "–", f"{worth[0]:,}", f"{worth[1]:,}")]
-
-
-def _thousands(amount: float) -> str:
-    return f"{amount / 1000:.1f}"
+    (first, last), (low, high) = PUBLISHED.days, PUBLISHED.net_worth
+    return [*rows, ("LLM agents, published", f"{first}–{last}", "–", "–", f"{low:,}", f"{high:,}")]
