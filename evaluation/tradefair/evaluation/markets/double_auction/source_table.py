@@ -74,10 +74,17 @@ class _SourceRow(BaseModel):
 
     def unknown_bucket(self) -> str:
         """The field with a bucket that no seat falls into; "" where there is none."""
-        if self.value_bucket not in {value_bucket("source", self.role, value) for value in _VALUES}:
+        values, spreads = _buckets(self.role)
+        if self.value_bucket not in values:
             return "value_bucket"
-        spreads = {NONE, *map(spread_bucket, _VALUES)}
         return "" if self.spread_bucket in spreads else "spread_bucket"
+
+
+@cache
+def _buckets(side: Side) -> tuple[frozenset[str], frozenset[str]]:
+    """What buckets of value and of spread a seat of this side can fall into."""
+    values = frozenset(value_bucket("source", side, value) for value in _VALUES)
+    return values, frozenset({NONE, *map(spread_bucket, _VALUES)})
 
 
 _COLUMNS = tuple(_SourceRow.model_fields)
