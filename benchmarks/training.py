@@ -229,7 +229,11 @@ async def _call(http: httpx2.AsyncClient, url: str, token: str, tool: str, argum
     params = {"name": tool, "arguments": arguments, "_meta": _META}
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     answer = await http.post(url, headers=headers, json=body)
-    result = orjson.loads(answer.content)["result"]
+    try:
+        result = orjson.loads(answer.content)["result"]
+    except (orjson.JSONDecodeError, KeyError):
+        # A busy or stopping host answers in words, or with an error of the protocol.
+        raise HarnessFailure(f"{tool} was answered {answer.status_code}: {answer.text[:300] or 'nothing'}") from None
     if result["isError"]:
         raise HarnessFailure(f"{tool} was refused: {answer.text[:300]}")
     return result

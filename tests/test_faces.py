@@ -56,7 +56,7 @@ def test_a_face_does_not_know_a_name_that_is_not_promised(name: str) -> None:
 
 @each_face
 def test_importing_a_face_costs_no_library(name: str) -> None:
-    heavy = {"pydantic", "scipy", "orjson", "mcp", "numpy", "typer", "rich"}
+    heavy = {"pydantic", "orjson", "mcp", "numpy", "typer", "rich"}
     assert loaded(f"import sys, {name}; print(sorted({heavy!r} & set(sys.modules)))") == "[]"
 
 

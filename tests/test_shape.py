@@ -208,7 +208,7 @@ PACKAGES = {
     "evaluation": _allowed(
         "contract files tracestore catalog trading cli",
         # starlette, uvicorn, anyio: the viewer is a small web server of its own, and host is a layer that plays.
-        "numpy typer rich duckdb scipy yaml zstandard opentelemetry trueskill glicko2 choix starlette uvicorn anyio",
+        "numpy typer rich duckdb yaml zstandard opentelemetry trueskill glicko2 choix starlette uvicorn anyio",
     ),
     # files: the options of a command may stand in one.
     "cli": _allowed("contract files", "typer rich"),

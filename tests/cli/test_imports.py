@@ -17,9 +17,7 @@ from tradefair.contract import ScenarioError
 
 MARKETS = {f"tradefair.{name}" for name in market_names()}
 # What takes long to import; rich and pydantic take a twentieth of a second each.
-HEAVY = {
-    *("numpy", "scipy", "mcp", "langgraph", "langchain_core", "openai", "starlette", "uvicorn", "sqlite3", "aiosqlite")
-}
+HEAVY = {*("numpy", "mcp", "langgraph", "langchain_core", "openai", "starlette", "uvicorn", "sqlite3", "aiosqlite")}
 # These print tables and check files, or convert their options, which typer does with pydantic.
 LISTS = ("show markets", "list", "show scenarios", "show scenarios retail", "show policies retail", "show plans")
 

@@ -169,14 +169,24 @@ def semi_log_slope(days: PriceDays) -> float | None:
 class SupplierEvidence(NamedTuple):
     """What the records say of one supplier of a product: units sold and returned in the window, today's quote.
 
-    `shrunk` is r̂ (6.11), an exact fraction.
+    `pool` is the return rate of all suppliers of the product together.
     """
 
     supplier: int
     sold: int
     returned: int
     quote_e4: int
-    shrunk: Fraction
+    pool: Fraction
+
+    @property
+    def shrunk(self) -> Fraction:
+        """r̂ = (r + 50·pool)/(n + 50) (6.11), an exact fraction.
+
+        The prior of 50 units keeps a supplier with two sales and no return from looking perfect.
+        """
+        # Made where it is asked for: a choice by quote needs none.
+        above, below = self.pool.as_integer_ratio()
+        return Fraction(self.returned * below + _PRIOR_UNITS * above, (self.sold + _PRIOR_UNITS) * below)
 
     @property
     def word(self) -> EvidenceWord:
@@ -195,17 +205,10 @@ def pool_rate(sold: Sequence[int], returned: Sequence[int]) -> Fraction:
 
 
 def gather_suppliers(sold: Sequence[int], returned: Sequence[int], quotes: Sequence[int]) -> list[SupplierEvidence]:
-    """Evidence by supplier from units sold, units returned and quotes: r̂ = (r + 50·pool)/(n + 50) (6.11).
-
-    All lists are by supplier number. The prior of 50 units keeps a supplier with two sales and no return from looking
-    perfect.
-    """
-    # The pooled rate as numerator and denominator: r̂ stays one exact fraction.
-    above, below = pool_rate(sold, returned).as_integer_ratio()
+    """Evidence by supplier from units sold, units returned and quotes; all lists are by supplier number."""
+    pool = pool_rate(sold, returned)
     return [
-        SupplierEvidence(
-            number, units, back, quote, Fraction(back * below + _PRIOR_UNITS * above, (units + _PRIOR_UNITS) * below)
-        )
+        SupplierEvidence(number, units, back, quote, pool)
         for number, (units, back, quote) in enumerate(zip(sold, returned, quotes, strict=True))
     ]
 
@@ -232,9 +235,13 @@ def returns_order(evidence: Sequence[SupplierEvidence]) -> list[int]:
     """
     known = [row for row in evidence if row.sold >= EVIDENCE_UNITS]
     rest = [row for row in evidence if row.sold < EVIDENCE_UNITS]
-    known.sort(key=lambda row: (row.shrunk, row.quote_e4, row.supplier))
+    known.sort(key=_by_returns)
     rest.sort(key=lambda row: (-row.quote_e4, row.supplier))
     return [row.supplier for row in (*known, *rest)]
+
+
+def _by_returns(row: SupplierEvidence) -> tuple[Fraction, int, int]:
+    return row.shrunk, row.quote_e4, row.supplier
 
 
 def margin_order(evidence: Sequence[SupplierEvidence], price: int) -> list[int]:
@@ -252,8 +259,11 @@ def cheapest(quotes: Sequence[int]) -> int:
 
 def best_visible_supplier(evidence: Sequence[SupplierEvidence]) -> int:
     """The lowest r̂ among those with n >= 30, else the cheapest quote (10, stage 3); a supplier number."""
-    first = returns_order(evidence)[0]
-    return first if evidence[first].sold >= EVIDENCE_UNITS else cheapest([row.quote_e4 for row in evidence])
+    known = [row for row in evidence if row.sold >= EVIDENCE_UNITS]
+    # The only known one needs no rate, nor does a choice by quote.
+    if len(known) == 1:
+        return known[0].supplier
+    return min(known, key=_by_returns).supplier if known else cheapest([row.quote_e4 for row in evidence])
 
 
 def true_best_supplier(qualities: Sequence[int], quotes: Sequence[int]) -> int:

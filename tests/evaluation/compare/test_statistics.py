@@ -1,7 +1,8 @@
-"""Our statistics against scipy on fixed data; and when scipy is loaded."""
+"""Our statistics and laws against scipy on fixed data, and without it."""
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from importlib import import_module
@@ -13,6 +14,7 @@ from tests.waiting import LONG
 
 from tradefair.contract import Chance
 from tradefair.evaluation.read.arithmetic import mid_ranks, rank_correlation
+from tradefair.evaluation.read.laws import normal_below, normal_quantile, scaled_erfc, t_quantile
 from tradefair.evaluation.statistics import (
     exchange,
     fisher_p,
@@ -27,7 +29,9 @@ from tradefair.evaluation.statistics import (
     sign_flip,
 )
 
-stats: Any = import_module("scipy.stats")  # it brings no types
+# They bring no types.
+special: Any = import_module("scipy.special")
+stats: Any = import_module("scipy.stats")
 
 DIFFERENCES = [12.5, -3.25, 40.0, 8.0, 0.0, 15.5, -7.75, 22.0, 9.0, 31.25, -1.0, 6.5]
 
@@ -182,12 +186,44 @@ def test_pass_hat_k_is_the_chance_that_k_drawn_trials_all_succeeded() -> None:
     assert pass_hat_k(0, 0, 0) is None
 
 
-def test_scipy_is_loaded_by_the_first_interval_and_not_before() -> None:
+# --- the laws ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("df", [1, 2, 3, 4, 5, 8, 15, 29, 30, 31, 32, 100, 299, 300, 301, 5_000, 1_000_000])
+def test_quantiles_of_students_law_are_scipys(df: int) -> None:
+    probabilities = [0.001, 0.025, 0.3, 0.6, 0.75, 0.9, 0.95, 0.975, 0.995, 0.999]
+    expected = [float(special.stdtrit(df, probability)) for probability in probabilities]
+    assert [t_quantile(probability, df) for probability in probabilities] == pytest.approx(expected, rel=1e-12)
+    assert t_quantile(0.5, df) == 0.0
+    # As far out as it goes the steps still end, where the probability says.
+    assert special.stdtr(df, t_quantile(1e-9, df)) == pytest.approx(1e-9, rel=1e-5)
+
+
+@pytest.mark.parametrize(("probability", "df"), [(0.0, 3), (1.0, 3), (1 - 1e-12, 3), (math.nan, 3), (0.975, 0)])
+def test_a_quantile_that_does_not_exist_is_refused(probability: float, df: int) -> None:
+    with pytest.raises(ValueError):
+        t_quantile(probability, df)
+
+
+def test_the_normal_law_and_the_scaled_tail_are_scipys() -> None:
+    z = np.linspace(-37.0, 8.0, 901)
+    assert [normal_below(value) for value in z] == pytest.approx(special.ndtr(z), rel=1e-12, abs=0.0)
+    shares = np.linspace(1e-6, 1 - 1e-6, 1_001)
+    assert [normal_quantile(share) for share in shares] == pytest.approx(special.ndtri(shares), rel=1e-12, abs=1e-15)
+    x = np.concatenate((np.linspace(0.0, 60.0, 6_001), np.array([1e2, 1e6, 1e30, 1e300])))
+    assert scaled_erfc(x) == pytest.approx(special.erfcx(x), rel=1e-12, abs=0.0)
+
+
+def test_intervals_and_ratings_need_no_scipy() -> None:
     code = (
-        "import sys, tradefair.evaluation.commands.compare_command, tradefair.runner.commands.rate_command\n"
-        "import tradefair.evaluation.markets.double_auction.collusion.report\n"
+        "import sys; sys.modules['scipy'] = None\n"
+        "import numpy as np\n"
+        "from tradefair.evaluation.compare.missing import _bca\n"
+        "from tradefair.evaluation.ratings.shuffles import bounds\n"
+        "from tradefair.evaluation.ratings.trueskill import hazard\n"
         "from tradefair.evaluation.statistics import interval\n"
-        "print('scipy' in sys.modules, bool(interval([1.0, 2.0])), 'scipy' in sys.modules)"
+        "print(interval([1.0, 2.0]), hazard(np.zeros(1)).round(3), bounds(np.eye(3), 3).shape)\n"
+        "print(len(_bca([1.0, 2.0, 9.0])))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LONG, check=False)
-    assert (done.stdout.split(), done.stderr) == (["False", "True", "True"], "")
+    assert (done.stdout.strip(), done.stderr) == ("(-4.853102368, 7.853102368) [0.798] (2, 3)\n2", "")

@@ -14,6 +14,7 @@ from tradefair.evaluation.compare.comparison import MIN_PAIRS, Bound, Dropped, G
 from tradefair.evaluation.compare.pairing import SideName, mean_of
 from tradefair.evaluation.compare.runs import Loaded, Seats, Side, run_of
 from tradefair.evaluation.outcome import PrimaryMetric
+from tradefair.evaluation.read.laws import normal_below, normal_quantile
 from tradefair.evaluation.statistics import interval, percentile, resamples
 from tradefair.tracestore import Database
 
@@ -211,16 +212,16 @@ def skew_of(pairs: Sequence[Pair], metric: PrimaryMetric) -> Skew | None:
 def _bca(differences: Sequence[float]) -> tuple[float, float]:
     """The bias-corrected and accelerated 95 % interval of the mean (Efron 1987, eq. 2.3), from 10,000 keyed draws."""
     import numpy as np
-    from scipy.special import ndtr, ndtri
 
     values = np.array(differences)
     means = values[resamples("tradefair.bca/1", "pairs", len(values))].mean(axis=1)
     # Half of the draws that hit the mean itself count as below it; never all or none, whose quantile is infinite.
     below = (means < values.mean()).mean() + (means == values.mean()).mean() / 2
-    bias = ndtri(np.clip(below, 1 / len(means), 1 - 1 / len(means)))
+    bias = normal_quantile(min(max(float(below), 1 / len(means)), 1 - 1 / len(means)))
     # The acceleration from the jackknife: leaving one out moves the mean against its own deviation.
     apart = values.mean() - values
     lean = -(apart**3).sum() / (6 * (apart**2).sum() ** 1.5)
-    low, high = (float(ndtr(bias + (bias + z) / (1 - lean * (bias + z)))) for z in (ndtri(0.025), ndtri(0.975)))
+    normal = (bias + normal_quantile(share) for share in (0.025, 0.975))
+    low, high = (normal_below(bias + z / (1 - lean * z)) for z in normal)
     found = percentile(means.tolist(), low), percentile(means.tolist(), high)
     return round(found[0] or 0.0, 9), round(found[1] or 0.0, 9)

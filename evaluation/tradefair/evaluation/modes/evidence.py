@@ -113,15 +113,21 @@ class EvidenceIndex:
     def case(self, seq: int, needs: Sequence[Need], about: str | None, now: Moment) -> EvidenceCase:
         """What an action about an object, or none, rests on. A need that is missing now and was met once is stale."""
         missing = [need for need in needs if not self.meets(need, about, now)]
+        if not missing:
+            return EvidenceCase(seq, now.round, about, len(needs), (), ())
         stale = [need for need in missing if self.looked(need, about)]
         return EvidenceCase(seq, now.round, about, len(needs), need_names(missing), need_names(stale))
 
     def _candidates(self, need: Need, about: str | None) -> list[Look]:
         if about is None:
             return [self._any[category] for category in need.any_of if category in self._any]
-        # A look at all objects (None) is a look at this one too.
-        keys = [(category, of) for category in need.any_of for of in (about, None)]
-        return [self._latest[key] for key in keys if key in self._latest]
+        found: list[Look] = []
+        for category in need.any_of:
+            # A look at all objects (None) is a look at this one too.
+            for look in (self._latest.get((category, about)), self._latest.get((category, None))):
+                if look is not None:
+                    found.append(look)
+        return found
 
     def of_round(self, about: str, now: Moment, categories: Collection[str]) -> list[Look]:
         """Looks of the open round at `about` that gave one of `categories`, in order."""

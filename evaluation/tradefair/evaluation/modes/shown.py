@@ -100,7 +100,9 @@ def named_ids(arguments: Mapping[str, Any], more: frozenset[str]) -> list[str]:
     waiting: list[Any] = [arguments]
     while waiting:
         value: object = waiting.pop()
-        waiting += filter(_holds_more, sequence(value))
+        if isinstance(value, list):
+            waiting += filter(_holds_more, sequence(value))  # pyright: ignore[reportUnknownArgumentType]
+            continue
         for name, inner in mapping(value).items():
             if _holds_more(inner):
                 waiting.append(inner)

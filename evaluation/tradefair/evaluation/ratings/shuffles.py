@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tradefair.contract import Chance
 from tradefair.contract.chance import KeyPart
-from tradefair.evaluation.read.arithmetic import special
+from tradefair.evaluation.read.laws import normal_below, t_quantile
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -82,8 +82,8 @@ def bounds(resamples: Floats, blocks: int) -> Floats:
 
     Percentiles, moved outwards as Student's t asks for few blocks (Hesterberg 2015): plain ones cover too rarely.
     """
-    reach = float(special().stdtrit(blocks - 1, 0.975)) * math.sqrt(blocks / (blocks - 1))
-    outside = float(special().ndtr(-reach))
+    reach = t_quantile(0.975, blocks - 1) * math.sqrt(blocks / (blocks - 1))
+    outside = normal_below(-reach)
     return np.nanquantile(resamples, (outside, 1 - outside), axis=0)
 
 

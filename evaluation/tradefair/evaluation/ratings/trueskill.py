@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tradefair.contract import Chance
 from tradefair.evaluation.ratings.duels import LEAST_BLOCKS
 from tradefair.evaluation.ratings.shuffles import Floats, bounds, resampled, shuffled_orders
-from tradefair.evaluation.read.arithmetic import special
+from tradefair.evaluation.read.laws import scaled_erfc
 
 _MOST_TURNS = 40
 # 95 % of a normal distribution, in deviations.
@@ -258,8 +258,11 @@ def hazard(t: Floats) -> Floats:
 
     Never below 0; close to -t far below 0, close to 0 far above.
     """
-    # By the scaled function, as both φ and Φ vanish far in the lower tail. Far in the upper one it overflows: 0.
-    return math.sqrt(2.0 / math.pi) / special().erfcx(t / -math.sqrt(2.0))
+    # By the scaled function, as both φ and Φ vanish far in the lower tail. Above 0 Φ is 1 less the other tail.
+    size = np.abs(t) * math.sqrt(0.5)
+    tail = scaled_erfc(size)
+    power = np.exp(-size * size)
+    return math.sqrt(2.0 / math.pi) * np.where(t < 0.0, 1.0 / tail, power / (2.0 - power * tail))
 
 
 def _compare(better: _Messages, worse: _Messages) -> tuple[_Messages, _Messages]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from importlib import import_module
 from itertools import groupby
 from statistics import StatisticsError, correlation, median
-from typing import Any, TypeVar
+from typing import TypeVar
 
 T = TypeVar("T")
 
@@ -63,12 +62,3 @@ def stretches(rows: Iterable[T], number: Callable[[T], int]) -> Iterator[list[T]
     # Numbers less their position among the rows are equal within a stretch.
     for _, stretch in groupby(enumerate(rows), lambda placed: number(placed[1]) - placed[0]):
         yield [row for _, row in stretch]
-
-
-def special() -> Any:
-    """The module `scipy.special`, which brings no types.
-
-    Student's t (`stdtrit`) and the scaled complementary error function (`erfcx`) are all that is used of it.
-    """
-    # Not imported at the top: that takes 0.25 s of CPU, and only intervals and ratings use it.
-    return import_module("scipy.special")

@@ -1,4 +1,4 @@
-"""Statistics of episodes, mostly paired: small code of our own, checked against scipy. Student's t is scipy's."""
+"""Statistics of episodes, mostly paired: small code of our own, checked against scipy."""
 
 from tradefair.evaluation.statistics.counts import fisher_p, kaplan_meier, mcnemar_p, pass_hat_k
 from tradefair.evaluation.statistics.paired import (

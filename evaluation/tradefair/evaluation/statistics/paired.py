@@ -14,7 +14,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tradefair.contract import Chance, salts
-from tradefair.evaluation.read.arithmetic import mean, special
+from tradefair.evaluation.read.arithmetic import mean
+from tradefair.evaluation.read.laws import t_quantile
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,14 +64,8 @@ def interval(differences: Sequence[float], level: float = 0.95) -> tuple[float, 
     mean, deviation = mean_sd(differences)
     if mean is None or deviation is None:
         return None
-    half = _t_quantile((1 + level) / 2, len(differences) - 1) * deviation / math.sqrt(len(differences))
+    half = t_quantile((1 + level) / 2, len(differences) - 1) * deviation / math.sqrt(len(differences))
     return round(mean - half, _DECIMALS), round(mean + half, _DECIMALS)
-
-
-def _t_quantile(probability: float, df: int) -> float:
-    """t with P(T <= t) = `probability` under Student's law with `df` degrees of freedom."""
-    # scipy's inverse of Student's t, loaded at first use: see `special`.
-    return float(special().stdtrit(df, probability))
 
 
 def sign_flip(differences: Sequence[float], *, exact_to: int = FLIPS_EXACT_TO, draws: int = _DRAWS) -> SignFlip | None:

@@ -101,14 +101,22 @@ class _Line(BaseModel):
 
     def misfit(self) -> tuple[str, str]:
         """A field that does not fit the others, and why not: a bucket that no seat falls into, a row of no basis."""
-        if self.value_bucket not in {value_bucket("source", self.role, value) for value in _VALUES}:
+        values, spreads = _buckets(self.role)
+        if self.value_bucket not in values:
             return "value_bucket", f"{self.value_bucket[:40]!r} is no bucket of a {self.role}"
-        if self.spread_bucket not in {NONE, *map(spread_bucket, _VALUES)}:
+        if self.spread_bucket not in spreads:
             return "spread_bucket", f"{self.spread_bucket[:40]!r} is no bucket of a {self.role}"
         # Two seats determine a mean and a deviation.
         if (self.basis == "solved") != (self.seats >= 2) or (self.basis == "filled" and self.seats):
             return "seats", "a solved key has two or more, a filled one 0"
         return ("error", "a solved key has 0") if self.basis == "solved" and self.error else ("", "")
+
+
+@cache
+def _buckets(side: Side) -> tuple[frozenset[str], frozenset[str]]:
+    """What buckets of value and of spread a seat of this side can fall into."""
+    values = frozenset(value_bucket("source", side, value) for value in _VALUES)
+    return values, frozenset({NONE, *map(spread_bucket, _VALUES)})
 
 
 COLUMNS = tuple(_Line.model_fields)

@@ -74,6 +74,8 @@ class _Watcher:
         self._visible: Visible | None = None
         self._index: EvidenceIndex | None = None
         self._needs: dict[str, tuple[Need, ...]] = {}
+        # By action: the names of its needs, and all their categories.
+        self._names: dict[str, tuple[tuple[str, ...], frozenset[str]]] = {}
         self._kind: MarketType | None = None
         self._shelf: Sequence[str] = ()
         self._calls = 0
@@ -100,6 +102,10 @@ class _Watcher:
         play.evidence_version = EVIDENCE_VERSION
         self._index = EvidenceIndex(self._kind.tools, _OBJECT)
         self._needs = needs_of(self._kind.evidence_map, scenario, self._kind.tools, SEAT)
+        self._names = {
+            action: (need_names(needs), frozenset(category for need in needs for category in need.any_of))
+            for action, needs in self._needs.items()
+        }
         self._places = {product_id(place): place for place in range(len(play.categories))}
         self._numbers = {supplier_id(number): number for number in range(scenario.supplier.count)}
         try:
@@ -261,18 +267,19 @@ class _Watcher:
         if self._index is None:
             return
         needs = self._needs.get(kind, ())
+        names, categories = self._names.get(kind, ((), frozenset[str]()))
         # The evidence index knows products by id, as calls name them; everything else here uses indices.
         product, now = product_id(place), Moment(call.round, call.revision)
         # Stale is told apart from never looked: such a manager knows the tool and came too late.
         case = self._index.case(call.seq, needs, product, now)
-        looks = self._index.of_round(product, now, {category for need in needs for category in need.any_of})
+        looks = self._index.of_round(product, now, categories)
         self._actions.append(
             ActionEvent(
                 seq=call.seq,
                 day=self.play.length + 1,
                 kind=kind,
                 product=place,
-                needs=need_names(needs),
+                needs=names,
                 missing=case.missing,
                 stale=case.stale,
                 # The call itself has been counted already, hence − 1.
