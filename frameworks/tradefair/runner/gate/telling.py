@@ -74,7 +74,8 @@ def _worse(result: GateResult, scenario: ScenarioResult) -> Iterator[str]:
     most = rule.first if scenario.games <= rule.first else rule.most
     yield f"WORSE · {scenario.scenario}, after {scenario.games} of {most} games"
     low, high = scenario.between
-    between = f" ({_size(scenario, low)} to {_size(scenario, high)})" if low is not None and high is not None else ""
+    most_lost = "at least" if high is None else f"to {_size(scenario, high)}"
+    between = "" if low is None else f" ({_size(scenario, low)} {most_lost})"
     own, before = amount(scenario.own, recorded.unit), number(scenario.before)
     yield (
         f"{clean_line(result.label)} {recorded.verb} {own} a game, {_whose(result)} {before} on the same luck: "
