@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from statistics import NormalDist, fmean, stdev, variance
 from typing import Literal, NamedTuple
 
@@ -87,6 +88,15 @@ class Deciding:
         # What was excluded by an early look may have been seen since; and no loss is excluded by the test itself.
         low = None if low is None else min(max(low, 0.0) if self.sure else low, self.mean)
         return low, None if high is None else max(-high, self.mean)
+
+    @property
+    def course(self) -> list[tuple[int, float, float | None, float | None]]:
+        """After each look: games, the mean loss, and the least and the largest that were not excluded then."""
+        begun, found = Deciding(self.rule), list[tuple[int, float, float | None, float | None]]()
+        for start, end in pairwise([0, *self._ends]):
+            begun.look(self.losses[start:end])
+            found.append((end, begun.mean, *begun.between))
+        return found
 
 
 class Sight(NamedTuple):

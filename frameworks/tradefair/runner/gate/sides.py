@@ -10,6 +10,7 @@ import sys
 from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
+from functools import reduce
 from hashlib import blake2b
 from importlib import import_module, util
 from pathlib import Path
@@ -37,6 +38,7 @@ from tradefair.host.episode.episode import Episode
 from tradefair.runner.gate.gate_file import seated
 from tradefair.runner.plans.episodes import Variant
 from tradefair.runner.plans.plan import AgentOptions
+from tradefair.runner.plans.play import Spent, calls_in
 from tradefair.runner.play.agent_spec import NATIVE, POLICY, AgentSpec, ReadyAgent, ready
 from tradefair.runner.play.episode_runner import PlaySpec, play_episode
 from tradefair.runner.play.setup import with_stand_in
@@ -87,6 +89,7 @@ class Game(NamedTuple):
     acted: bool
     broke_off: bool
     raised: Mapping[str, int]
+    spent: Spent
 
 
 class Player(NamedTuple):
@@ -312,6 +315,7 @@ def _read(trace: Trace, path: Path, player: Player | None, variant: Variant, see
         acted=any(turn.did for turn in turns),
         broke_off=any(note.get("kind") == BROKE_OFF for note in trace.agent_events()),
         raised=_raised(trace, seats) if modes else {},
+        spent=reduce(Spent.plus, (call for seat, call in calls_in(trace) if seat in seats), Spent()),
     )
 
 

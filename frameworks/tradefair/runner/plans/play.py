@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -31,7 +31,7 @@ from tradefair.runner.plans.episodes import EpisodeSpec, Variant, Workload, read
 from tradefair.runner.play.agent_spec import NATIVE, AgentSpec, ReadyAgent
 from tradefair.runner.play.episode_runner import play_seats
 from tradefair.runner.play.whole import play_whole
-from tradefair.tracestore import Manifest, open_trace
+from tradefair.tracestore import Manifest, Trace, open_trace
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 5.0, 120.0
 
@@ -47,6 +47,10 @@ class Spent(NamedTuple):
 
     tokens: int = 0
     cost_usd_micro: int = 0
+
+    def plus(self, other: Spent) -> Spent:
+        """Both together."""
+        return Spent(self.tokens + other.tokens, self.cost_usd_micro + other.cost_usd_micro)
 
 
 class SweepResult(NamedTuple):
@@ -233,6 +237,15 @@ async def play_one(table: Table, episode: EpisodeSpec, folder: Path) -> SweepRes
     return SweepResult(episode.digest, _DONE, *found, None, cpu_ms, size, _spent(table, path, episode, live))
 
 
+def calls_in(trace: Trace) -> Iterator[tuple[SeatId, Spent]]:
+    """The seat of each model call that a trace notes, and what the call took."""
+    for note in trace.agent_events():
+        if note.get("kind") == "model_call":
+            tokens = (note.get("input_tokens") or 0) + (note.get("output_tokens") or 0)
+            # Null where the endpoint counts no tokens or the price is not known.
+            yield note["seat"], Spent(tokens, note.get("cost_usd_micro") or 0)
+
+
 def _spent(table: Table, path: Path, episode: EpisodeSpec, live: bool) -> dict[str, Spent]:
     """What the agents' model calls took according to a live episode's trace; nothing where it cannot be read."""
     spent: dict[str, Spent] = {}
@@ -242,15 +255,9 @@ def _spent(table: Table, path: Path, episode: EpisodeSpec, live: bool) -> dict[s
         if not table.logs.holds(path):
             return spent
         with open_trace(table.logs.reading(path)) as trace:
-            for note in trace.agent_events():
-                label = episode.players.get(note["seat"])
-                if note.get("kind") != "model_call" or label is None:
-                    continue
-                before = spent.get(label, Spent())
-                tokens = (note.get("input_tokens") or 0) + (note.get("output_tokens") or 0)
-                # Null where the endpoint counts no tokens or the price is not known.
-                cost = note.get("cost_usd_micro") or 0
-                spent[label] = Spent(before.tokens + tokens, before.cost_usd_micro + cost)
+            for seat, call in calls_in(trace):
+                if (label := episode.players.get(seat)) is not None:
+                    spent[label] = spent.get(label, Spent()).plus(call)
     except (TraceError, StorageUnavailable):
         logger.warning("what %s has spent cannot be read", episode.path, exc_info=True)
     return spent
