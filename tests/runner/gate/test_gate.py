@@ -207,6 +207,9 @@ WAYS = {
     ),
     "an agent that is two": Way(judging("fickle"), 4, "the margin is 5 %"),
     "a budget": Way(adding("[budget]", "episodes = 3"), 4, "budget.episodes = 3 is used up; the same command plays on"),
+    "a share when the budget is used up": Way(
+        judging("asks_in_vain", "[limits]", 'refused = "10 %"', "[budget]", "episodes = 3"), 4, "is used up"
+    ),
     "a budget that nothing uses": Way(adding("[budget]", "tokens = 3"), 2, "no model call of policy:half is counted"),
 }  # fmt: skip
 

@@ -232,8 +232,10 @@ async def judge(
     cases = await play_cases(place, player, folder / "cases")
     if whole or not any(case.broken for case in cases):
         await judging.play(whole)
-    scenarios, limits = judging.scenarios, judging.limits(final=True)
+    scenarios = judging.scenarios
     stopped = "" if all(scenario.deciding.status for scenario in scenarios) else judging.stopped
+    # A share of few games says nothing: the same command goes on.
+    limits = judging.limits(final=not stopped)
     result = GateResult(player.label, baseline, place.gate.margin, scenarios, limits, cases, stopped)
     for scenario in scenarios:
         scenario.between = scenario.deciding.between

@@ -37,8 +37,9 @@ def verdict_text(result: GateResult) -> str:
             f"{count(len(result.cases), 'case')} passed." * bool(result.cases),
         ]
         lines[-1] = " ".join(filter(None, [lines[-1], *held]))
-    stopped = [f"{result.stopped}; the same command plays on."] if result.stopped else []
-    return "\n".join([*lines, *problems, *stopped])
+    if result.stopped and result.status == "unknown":
+        problems.append(f"{result.stopped}; the same command plays on.")
+    return "\n".join([*lines, *problems])
 
 
 def _broken(result: GateResult) -> Iterator[str]:
