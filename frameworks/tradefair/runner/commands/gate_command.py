@@ -120,7 +120,7 @@ def run(
         tell(result.verdict)
         tell(f"exit {result.exit_code} · {time.process_time() - begun:.0f} CPU s")
     if output is not None:
-        from tradefair.runner.gate.figure import figure_of
+        from tradefair.runner.gate.losses import figure_of
 
         say(f"{output}: {write(figure_of(result), output)}")
     _reports(result, junit, markdown, as_json)

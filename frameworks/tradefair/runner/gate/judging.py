@@ -311,13 +311,15 @@ class _Judging:
         for scenario in self.scenarios:
             _take(scenario, [item for item in done[self._looked :] if item is not None and item[0] is scenario])
         self._looked = len(done)
-        spent = [game.spent for scenario in self.scenarios for _, game in scenario.played]
-        self._account.spend({label: reduce(Spent.plus, spent, Spent()) for label in self._account.asks})
+        self._account.spend(dict.fromkeys(self._account.asks, self._spent()))
         if self.stopped:
             return True
         red = any(scenario.status == "worse" for scenario in self.scenarios)
         broken = any(limit.broken for limit in self.limits(final=False))
         return (not whole and (red or broken)) or all(scenario.deciding.status for scenario in self.scenarios)
+
+    def _spent(self) -> Spent:
+        return reduce(Spent.plus, (game.spent for scenario in self.scenarios for _, game in scenario.played), Spent())
 
     def limits(self, *, final: bool) -> list[LimitResult]:
         """What the limits count, over all games; a share is judged when all are played."""

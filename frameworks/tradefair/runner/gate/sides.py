@@ -315,8 +315,12 @@ def _read(trace: Trace, path: Path, player: Player | None, variant: Variant, see
         acted=any(turn.did for turn in turns),
         broke_off=any(note.get("kind") == BROKE_OFF for note in trace.agent_events()),
         raised=_raised(trace, seats) if modes else {},
-        spent=reduce(Spent.plus, (call for seat, call in calls_in(trace) if seat in seats), Spent()),
+        spent=_spent(trace, seats),
     )
+
+
+def _spent(trace: Trace, seats: Collection[SeatId]) -> Spent:
+    return reduce(Spent.plus, (call for seat, call in calls_in(trace) if seat in seats), Spent())
 
 
 def _raised(trace: Trace, seats: Sequence[SeatId]) -> dict[str, int]:
