@@ -16,7 +16,7 @@ ifneq ($(wildcard ../shared/data),)
 export TRADEFAIR_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: help demo test check ci hubs model interop format bench fidelity luck talk docs picture gallery snapshots resolutions wheel bundle clean
+.PHONY: help demo test check ci hubs model interop format bench fidelity luck gate-power talk docs picture gallery snapshots resolutions wheel bundle clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 \2/p' Makefile | awk '{ printf "  make %-13s ", $$2; $$1 = $$2 = ""; sub(/^ +/, ""); print }'
@@ -64,6 +64,9 @@ fidelity: .venv/.complete  ## measure every published figure beside ours: docs/e
 
 luck: .venv/.complete  ## measure how much of a reward is the seed's, preset by preset: docs/explanation/luck.md (hours; goes on where it was)
 	nice $(BIN)/python -m benchmarks.luck --write docs/explanation/luck.md
+
+gate-power: .venv/.complete  ## measure what gates see and miss: docs/explanation/gate_power.md (twenty CPU minutes; goes on where it was)
+	nice $(BIN)/python -m benchmarks.gate --write docs/explanation/gate_power.md
 
 talk: .venv/.complete  ## print how well numbers in talk are read, per class
 	$(BIN)/python -m benchmarks.talk

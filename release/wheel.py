@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.request import urlopen
+from xml.etree import ElementTree
+
+import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 PATIENCE_S = 600
@@ -84,8 +88,24 @@ def try_out(tradefair: Sequence[str], folder: Path) -> None:
         if done.returncode or not done.stdout.strip():
             print(done.stdout, done.stderr, sep="\n", file=sys.stderr)
             raise subprocess.CalledProcessError(done.returncode or 1, command)
+    _gate(tradefair, folder)
     _serve(tradefair, folder)
     _look(tradefair, folder)
+
+
+def _gate(tradefair: Sequence[str], folder: Path) -> None:
+    """Record a gate, and run it by the line of `action.yml`."""
+    for words in (("gate", "init"), ("gate", "record")):
+        subprocess.run([*tradefair, *words], cwd=folder, check=True, timeout=PATIENCE_S, stdout=subprocess.DEVNULL)
+    steps = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))["runs"]["steps"]
+    (line,) = (step["run"] for step in steps if "tradefair gate" in step.get("run", ""))
+    # As GitHub runs `shell: bash`, with the program of this environment.
+    script = f'tradefair() {{ {shlex.join(tradefair)} "$@"; }}\n{line}'
+    command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
+    given = {**os.environ, "FILE": "gate.toml", "REF": ""}
+    subprocess.run(command, cwd=folder, env=given, check=True, timeout=PATIENCE_S, stdout=subprocess.DEVNULL)
+    ElementTree.parse(folder / "gate.xml")
+    print("ok   tradefair gate by action.yml")
 
 
 def _serve(tradefair: Sequence[str], folder: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import orjson
 import pytest
-from benchmarks import frameworks, importing, luck, sites, walk
+from benchmarks import frameworks, gate, importing, luck, sites, walk
 from benchmarks.__main__ import main
 from benchmarks.hosting import measure
 from benchmarks.soak import soak
@@ -101,6 +101,22 @@ def test_a_row_of_luck_is_measured_once_and_stands_in_its_page(
     luck.main(["teaching/pie", "--write", str(page)])
     assert row in page.read_text().splitlines()
     assert capsys.readouterr().out.count("teaching/pie | random_legal") == 2
+
+
+@pytest.mark.parametrize("kind", gate.KINDS)
+def test_a_deterioration_of_the_gate_changes_what_is_earned(kind: str) -> None:
+    setting = gate.Side(gate.sides_of("pricing")[1][0].setting)
+    assert gate.reward(setting._replace(name=kind, size=0.4), 1001)[0] != gate.reward(setting, 1001)[0]
+
+
+def test_gates_are_counted_by_true_loss_and_equal_agents_lose_nothing_on_the_mean() -> None:
+    rows = list(gate.power_table([gate.Gates("pricing", "own", 0.3, [("worse", 6), ("unknown", 32)])]))
+    assert "| own, > 20 % | 1 | 0.500 | 0.500 | 0.000 | 0.500 | 19.0 |" in rows
+    assert "| own, 5 to 20 % | 0 | – | – | – | – | – |" in rows
+    # Of the plays 0, 3 and 9, two are the baseline's and the third is judged.
+    losses = [gate.own_losses([[0.0] * 40, [3.0] * 40, [9.0] * 40], [0.0] * 40, "test", 0)]
+    scale = {(a + b) / 2 - c for a, b, c in ((0, 3, 9), (0, 9, 3), (3, 9, 0))}
+    assert len({round(loss, 9) for loss in losses[0]}) == len(scale)
 
 
 def test_an_episode_walks_straight_through_the_modules(monkeypatch: pytest.MonkeyPatch) -> None:

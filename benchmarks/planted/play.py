@@ -79,6 +79,18 @@ def _scenario(setting: Setting) -> tuple[MarketType, Scenario]:
 
 def play(setting: Setting, flaw: Flaw | None, seed: int, folder: Path) -> Episode:
     """Play the setting's base policy, with the flaw in it or (None) as it is."""
+    path = folder / f"{flaw.name if flaw else 'twin'}-{seed}-{time.monotonic_ns()}.trace"
+    seat, course = write(setting, flaw, seed, path)
+    with open_trace(path) as trace:
+        outcome = evaluate(trace)
+        metric = getattr(outcome.seats[seat], metric_of(setting.market, outcome.seats[seat].role))
+        found = ranked(diagnose(trace), seat)
+        digest = str(trace.manifest.about.get("outcome_digest"))
+    return Episode(path, seat, course, float(metric or 0.0), found, digest)
+
+
+def write(setting: Setting, flaw: Flaw | None, seed: int, path: Path, draws: int = 0) -> tuple[str, Course]:
+    """Play as `play` does and leave the trace; the seat and its course. `draws` gives policy and flaw others."""
     kind, scenario = _scenario(setting)
     roles = seat_roles(kind, scenario)
     seats = [seat for seat, role in roles.items() if setting.role in ("", role)]
@@ -87,9 +99,10 @@ def play(setting: Setting, flaw: Flaw | None, seed: int, folder: Path) -> Episod
     named = {**_others(setting, scenario, roles), seat: setting.base}
     course = Course.empty()
     makers = {
-        other: partial(seat_policy, kind, text, roles[other], Draw.of(seed, other)) for other, text in named.items()
+        other: partial(seat_policy, kind, text, roles[other], Draw.of(seed, other, draws if other == seat else 0))
+        for other, text in named.items()
     }
-    draw = Draw.of(seed, seat, _FLAW_KEY)
+    draw = Draw.of(seed, seat, _FLAW_KEY + draws)
     makers[seat] = partial(_bent, makers[seat], flaw, kind, draw, _rounds(scenario), course)
     core = Core.create(kind, scenario, seed)
     label = {seat: f"{setting.base} with {flaw.name}" if flaw else setting.base}
@@ -99,12 +112,8 @@ def play(setting: Setting, flaw: Flaw | None, seed: int, folder: Path) -> Episod
     while stretch := scripted.run(core):
         records += stretch
     about = {"end_reason": core.ended, "outcome_digest": core.outcome_digest}
-    path = folder / f"{flaw.name if flaw else 'twin'}-{seed}-{time.monotonic_ns()}.trace"
     write_trace(path, core.manifest, about, [Written(record) for record in records])
-    with open_trace(path) as trace:
-        metric = getattr(evaluate(trace).seats[seat], metric_of(setting.market, roles[seat]))
-        found = ranked(diagnose(trace), seat)
-    return Episode(path, seat, course, float(metric or 0.0), found, str(core.outcome_digest))
+    return seat, course
 
 
 def _others(setting: Setting, scenario: Scenario, roles: Mapping[str, str]) -> dict[str, str]:

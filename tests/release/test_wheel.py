@@ -20,4 +20,6 @@ def test_uvx_runs_what_people_run_first(tmp_path: Path, monkeypatch: pytest.Monk
     folder = tmp_path / "empty"
     folder.mkdir()
     try_out([str(uv().parent / "uvx"), "--from", str(wheel), "tradefair"], folder)
-    assert sorted(path.name for path in folder.iterdir()) == ["report.html", "runs"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        *("gate.baseline.json", "gate.toml", "gate.xml", "report.html", "runs")
+    ]

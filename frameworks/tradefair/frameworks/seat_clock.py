@@ -5,7 +5,7 @@ from __future__ import annotations
 from tradefair.agents.bridge import Bridge
 from tradefair.contract import HarnessFailure, TurnView
 from tradefair.contract.bounds import MAX_WAIT_S
-from tradefair.frameworks.base import SeatConnection
+from tradefair.frameworks.base import BROKE_OFF, SeatConnection, SeatReport
 
 
 async def open_bridge(seat: SeatConnection) -> Bridge:
@@ -104,3 +104,22 @@ class SeatClock:
             view = TurnView.model_validate(outcome.structured)
             if not view.still_open:
                 return view
+
+
+async def pass_the_rest(seat: SeatConnection, clock: SeatClock, report: SeatReport, why: str) -> None:
+    """Note why an agent left its game, and give every round up that is left; counts into `report`.
+
+    Raises HarnessFailure as `SeatClock.lapse` does.
+    """
+    view = clock.view or await clock.next_turn()
+    if seat.note is not None and not view.over:
+        await seat.note({"kind": BROKE_OFF, "round": view.round, "message": why})
+    while not view.over:
+        await note_given_up(seat, view, BROKE_OFF)
+        report.given_up[BROKE_OFF] = report.given_up.get(BROKE_OFF, 0) + 1
+        following = await clock.give_up(view)
+        if following is None:
+            report.stop = "gave_up"
+            return
+        view = following
+    report.end_reason = view.end_reason

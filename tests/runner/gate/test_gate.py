@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from xml.etree import ElementTree as xml
 import orjson
 import pytest
 from tests.programs import program
+from tests.waiting import LONG
 
 import tradefair.api as tf
 from tradefair.cli import run
@@ -204,6 +206,11 @@ WAYS = {
         judging("provider_fails_on_one_seed"), 4, "1 of 8 games is missing (seed 4: "
     ),
     "an agent that is two": Way(judging("fickle"), 4, "the margin is 5 %"),
+    "a budget": Way(adding("[budget]", "episodes = 3"), 4, "budget.episodes = 3 is used up; the same command plays on"),
+    "a share when the budget is used up": Way(
+        judging("asks_in_vain", "[limits]", 'refused = "10 %"', "[budget]", "episodes = 3"), 4, "is used up"
+    ),
+    "a budget that nothing uses": Way(adding("[budget]", "tokens = 3"), 2, "no model call of policy:half is counted"),
 }  # fmt: skip
 
 
@@ -228,6 +235,20 @@ def test_an_agent_that_plays_as_its_baseline_is_not_worse(
     sys.modules.pop("agents", None)
     assert run(["gate", "run"]) == 0
     assert "NOT WORSE · 8 games of teaching/pie: as much as the baseline" in capsys.readouterr().out
+
+
+@pytest.mark.many
+def test_a_gate_whose_budget_is_used_up_goes_on_where_it_was(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    adding("[budget]", "episodes = 3")(here)
+    assert [run(["gate", "run"]) for _ in range(3)] == [4, 4, 0]
+    capsys.readouterr()
+    assert run(["gate", "run", "--json"]) == 4
+    found = orjson.loads(capsys.readouterr().out)
+    assert (found["reason"], found["scenarios"][0]["games"]) == ("budget.episodes = 3 is used up", 3)
+    # What is worse is worse within any budget.
+    written(here, "policy:half", "agents.py:modest")
+    written(here, "episodes = 3", "episodes = 6")
+    assert run(["gate", "run"]) == 1
 
 
 PROGRAMS = {
@@ -274,7 +295,7 @@ def test_a_worse_agent_is_told_where_it_left_the_way_and_machines_are_told_too(
 ) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(here / "summary.md"))
     judging("modest")(here)
-    assert run(["gate", "run", "--json", "--junit", "gate.xml"]) == 1
+    assert run(["gate", "run", "--json", "--junit", "gate.xml", "-o", "losses.csv"]) == 1
     out, err = capsys.readouterr()
     found = orjson.loads(out)
     assert (found["status"], found["exit_code"], found["reason"]) == ("worse", 1, "")
@@ -290,13 +311,61 @@ def test_a_worse_agent_is_told_where_it_left_the_way_and_machines_are_told_too(
     assert f"tradefair gate add {first['trace']}" in found["verdict"]
     assert (here / "summary.md").read_text().startswith("### Gate: worse\n")
     assert "::error title=tradefair gate::WORSE · teaching/pie" in err
-    suite = xml.parse(here / "gate.xml").getroot()[0]
-    assert (suite.get("name"), suite.get("tests"), suite.get("failures"), suite.get("errors")) == (
-        "teaching/pie",
-        "1",
-        "1",
-        "0",
-    )
+    rows = [line.split(",") for line in (here / "losses.csv").read_text().splitlines()]
+    assert [float(row[2]) for row in rows if row[0] == "one game"] == [100 * loss for loss in scenario["losses"]]
+    (end,) = (row for row in rows if row[0] == "mean loss" and row[1] == str(scenario["games"]))
+    assert float(end[2]) == pytest.approx(100 * scenario["loss"])
+
+
+# Elements of Jenkins' schema of JUnit files with the attributes that they may have, and those that they must have.
+JUNIT = {
+    "testsuites": ("name time tests failures disabled errors", ""),
+    "testsuite": ("name tests failures errors time disabled skipped timestamp hostname id package", "name tests"),
+    "testcase": ("name assertions time classname status", "name"),
+    "failure": ("type message", ""),
+    "error": ("type message", ""),
+}
+
+
+def test_machines_are_told_in_the_words_of_their_schema(here: Path) -> None:
+    judging("asks_in_vain", "[limits]", "refused = 0", "never_acted = 0")(here)
+    assert run(["gate", "run", "--junit", "gate.xml"]) == 1
+    root = xml.parse(here / "gate.xml").getroot()
+    for element in root.iter():
+        allowed, needed = JUNIT[element.tag]
+        assert set(needed.split()) <= set(element.attrib) <= set(allowed.split())
+    for suite in root:
+        counted = [len(suite.findall("testcase")), *(len(suite.findall(f"*/{kind}")) for kind in ("failure", "error"))]
+        assert counted == [int(suite.attrib[name]) for name in ("tests", "failures", "errors")]
+    assert [(suite.get("name"), suite.get("tests"), suite.get("failures"), suite.get("errors")) for suite in root] == [
+        ("teaching/pie", "1", "0", "1"),
+        ("limits", "2", "1", "0"),
+    ]
+
+
+def test_an_agent_is_held_against_its_own_code_at_a_commit_and_the_tree_stays_as_it_is(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def git(*words: str) -> str:
+        author = ["-c", "user.name=n", "-c", "user.email=n@example.org"]
+        return subprocess.run(["git", *author, *words], check=True, capture_output=True, text=True, timeout=LONG).stdout
+
+    git("init", "-q", "-b", "main")
+    (here / BASELINE).unlink()
+    (here / "own.py").write_text("from agents import fair as play\n")
+    git("add", "own.py", "agents.py")
+    git("commit", "-qm", "one")
+    # The question is today's: neither the gate nor its secret is in the commit.
+    (here / "own.py").write_text("from agents import modest as play\n")
+    assert run(["seeds", "new", "-o", "secret.toml", "--count", "8"]) == 0
+    (here / "gate.toml").write_text(GATE.replace("policy:half", "own.py:play").replace(SEEDS, '"sealed:secret.toml"'))
+    before = git("status", "--short")
+    assert run(["gate", "run", "--against-ref", "main"]) == 1
+    assert "own.py:play earned" in capsys.readouterr().out
+    assert (git("status", "--short"), len(git("worktree", "list").splitlines())) == (before, 1)
+    assert not (here / BASELINE).exists()
+    assert run(["gate", "run", "--against-ref", "gone"]) == 2
+    assert "there is no such commit here" in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.many

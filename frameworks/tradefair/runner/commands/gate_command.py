@@ -12,6 +12,7 @@ import typer
 from tradefair.cli.options import PLAIN
 from tradefair.cli.terminal import print_json, say, tell
 from tradefair.contract.errors import ScenarioError
+from tradefair.evaluation.report.outputs import Output, write
 
 if TYPE_CHECKING:
     from tradefair.runner.gate.judging import GateResult
@@ -93,6 +94,7 @@ def run(
     whole: Annotated[bool, typer.Option("--all", help="Play on after a scenario is worse.")] = False,
     junit: Annotated[Path | None, typer.Option(help="Also write the result as JUnit XML.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Also write it as Markdown.")] = None,
+    output: Output = None,
     out: Out = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
 ) -> int:
@@ -117,6 +119,10 @@ def run(
     else:
         tell(result.verdict)
         tell(f"exit {result.exit_code} · {time.process_time() - begun:.0f} CPU s")
+    if output is not None:
+        from tradefair.runner.gate.losses import figure_of
+
+        say(f"{output}: {write(figure_of(result), output)}")
     _reports(result, junit, markdown, as_json)
     return result.exit_code
 
@@ -135,8 +141,9 @@ def _reports(result: GateResult, junit: Path | None, markdown: Path | None, as_j
             with Path(summary).open("a", encoding="utf-8") as stream:
                 stream.write(telling.markdown(result))
             if result.exit_code:
-                annotation = f"::error title=tradefair gate::{result.verdict.splitlines()[0]}"
-                (say if as_json else tell)(annotation)
+                # GitHub reads "%0A" and the like as what they stand for.
+                line = result.verdict.splitlines()[0].replace("%", "%25")
+                (say if as_json else tell)(f"::error title=tradefair gate::{line}")
     except OSError as fault:
         raise ScenarioError(f"{fault.filename} cannot be written: {fault.strerror}") from None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from statistics import NormalDist, fmean, stdev, variance
 from typing import Literal, NamedTuple
 
@@ -56,11 +57,11 @@ class Deciding:
         self._ends.append(len(self.losses))
         enough = len(self.losses) >= rule.first
         self.sure = self._red.look(losses)
-        safe = self._green.look([rule.margin - loss for loss in losses])
+        # Not earlier: what a few games excluded once would stay so, whatever later ones lose.
+        safe = self._green.look([rule.margin - loss for loss in losses], test=enough)
         if self.sure and self.mean >= rule.margin * (0.5 if enough else 1.0):
             self.status = "worse"
-        # A test that was sure once stays so; a large loss afterwards must not be passed over.
-        elif safe and enough and self.mean < rule.margin:
+        elif safe:
             self.status = "not_worse"
         elif len(self.losses) >= rule.most:
             self.status = "unknown"
@@ -82,10 +83,20 @@ class Deciding:
         rule = self.rule
         low = surely_above(self.losses, self._ends, rule.red, rule.first, rule.most, RED_SHARE)
         gains = [-loss for loss in self.losses]
-        high = surely_above(gains, self._ends, rule.green, rule.first, rule.most, GREEN_SHARE)
+        late = [end for end in self._ends if end >= rule.first]
+        high = surely_above(gains, late, rule.green, rule.first, rule.most, GREEN_SHARE)
         # What was excluded by an early look may have been seen since; and no loss is excluded by the test itself.
         low = None if low is None else min(max(low, 0.0) if self.sure else low, self.mean)
         return low, None if high is None else max(-high, self.mean)
+
+    @property
+    def course(self) -> list[tuple[int, float, float | None, float | None]]:
+        """After each look: games, the mean loss, and the least and the largest that were not excluded then."""
+        begun, found = Deciding(self.rule), list[tuple[int, float, float | None, float | None]]()
+        for start, end in pairwise([0, *self._ends]):
+            begun.look(self.losses[start:end])
+            found.append((end, begun.mean, *begun.between))
+        return found
 
 
 class Sight(NamedTuple):

@@ -22,7 +22,7 @@ from tradefair.files.sealed import read_sealed
 from tradefair.files.user_files import parse_toml, text_file
 from tradefair.host.seats.plans import SeatPlan, plan_turn
 from tradefair.runner.plans.episodes import Variant
-from tradefair.runner.plans.plan import AgentOptions, Strict
+from tradefair.runner.plans.plan import AgentOptions, Budget, Strict
 
 GATE_FILE, BASELINE = "gate.toml", "gate.baseline.json"
 FIRST_SEED = 1001
@@ -73,6 +73,7 @@ class GateFile(AgentOptions):
     game_timeout_s: float = Field(default=600.0, ge=1, le=86_400)
     limits: dict[str, Annotated[int, Field(ge=0)] | _Share] = Field(default={})
     error: Errors = Errors()
+    budget: Budget = Budget()
     case: list[CaseEntry] = Field(default=[], max_length=200)
 
     @property
@@ -101,7 +102,7 @@ class Place(NamedTuple):
     @property
     def key(self) -> str:
         """Digest of all that the file means, rules and scenarios included."""
-        meant = self.gate.model_dump(mode="json", exclude={"case", "limits", "error", "at_a_time"})
+        meant = self.gate.model_dump(mode="json", exclude={"case", "limits", "error", "at_a_time", "budget"})
         return digest(canonical([meant, [variant.key for variant in self.variants]]))
 
 

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 from tradefair.contract import ScenarioError
 from tradefair.runner.gate.baseline import Baseline, Said, read_baseline, record, write_baseline
-from tradefair.runner.gate.gate_file import BASELINE, GATE_FILE, Place
+from tradefair.runner.gate.gate_file import BASELINE, GATE_FILE, SEALED, Place
 from tradefair.runner.gate.judging import GateResult, judge
 from tradefair.runner.gate.sides import Player, own_player, player_of
 from tradefair.runner.gate.telling import verdict_text
@@ -66,7 +66,13 @@ async def run_gate(
 def recorded_at(place: Place, ref: str, runs: Path) -> Path:
     """The baseline of an earlier commit, recorded by its own code in a work tree of its own. Raises ScenarioError."""
     top = Path(_git(place.folder, "rev-parse", "--show-toplevel"))
-    commit = _git(place.folder, "rev-parse", "--verify", "--end-of-options", f"{ref}^{{commit}}")
+    try:
+        commit = _git(place.folder, "rev-parse", "--verify", "--end-of-options", f"{ref}^{{commit}}")
+    except ScenarioError:
+        problem = (
+            f"--against-ref {ref:.80}: there is no such commit here; a shallow clone needs `git fetch --unshallow`"
+        )
+        raise ScenarioError(problem) from None
     kept = runs.resolve() / f"{commit[:12]}-{place.key[:12]}.json"
     if kept.is_file():
         return kept
@@ -79,6 +85,8 @@ def recorded_at(place: Place, ref: str, runs: Path) -> Path:
             # The question is today's, the agent is that of the commit; a baseline that lies there has other seeds.
             shutil.copyfile(place.folder / GATE_FILE, there / GATE_FILE)
             (there / BASELINE).unlink(missing_ok=True)
+            if isinstance(secret := place.gate.seeds, str) and not Path(secret.removeprefix(SEALED)).is_absolute():
+                shutil.copy(place.folder / secret.removeprefix(SEALED), there / secret.removeprefix(SEALED))
             command = [sys.executable, "-m", "tradefair.cli", "gate", "record", GATE_FILE]
             done = subprocess.run(command, cwd=there, capture_output=True, text=True, check=False)
             if done.returncode:

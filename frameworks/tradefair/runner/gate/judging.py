@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import reduce
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -21,7 +22,9 @@ from tradefair.runner.gate.gate_file import COUNTED, LEAST_SEEDS, GateFile, Plac
 from tradefair.runner.gate.sides import Game, Missing, Player, Turn, answered, game_of, games_folder, turns_of
 from tradefair.runner.ledger.ledger import ledger_of
 from tradefair.runner.ledger.replays import NotReplayed
+from tradefair.runner.plans.budget import Account
 from tradefair.runner.plans.episodes import Variant
+from tradefair.runner.plans.play import Spent
 from tradefair.runner.play.series import in_turn
 from tradefair.tracestore import open_trace
 
@@ -148,7 +151,10 @@ class ScenarioResult:
 
 @dataclass
 class GateResult:
-    """What a gate has found. `verdict` is the text for people, `reason` why it could not tell."""
+    """What a gate has found. `verdict` is the text for people, `reason` why it could not tell.
+
+    `stopped` names the limit of the budget that ended it before it was decided.
+    """
 
     label: str
     baseline: Baseline
@@ -156,6 +162,7 @@ class GateResult:
     scenarios: list[ScenarioResult]
     limits: list[LimitResult]
     cases: list[CaseResult]
+    stopped: str = ""
     verdict: str = ""
 
     @property
@@ -179,7 +186,7 @@ class GateResult:
         if self.status != "unknown":
             return ""
         missing = any(scenario.missing for scenario in self.scenarios) or any(case.problem for case in self.cases)
-        return "games are missing" if missing else "too few games"
+        return "games are missing" if missing else self.stopped or "too few games"
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, the status first."""
@@ -218,20 +225,36 @@ async def judge(
 
     Games that this very question has played already are kept. Raises ScenarioError before anything is played.
     """
+    account = _account(place, player)
     seeds = await check_baseline(baseline, place)
     question = digest(canonical([place.key, baseline.digest, player.label, player.code]))
-    judging = _Judging(place, player, baseline, seeds, games_folder(folder, question), say)
+    judging = _Judging(place, player, baseline, seeds, games_folder(folder, question), account, say)
     cases = await play_cases(place, player, folder / "cases")
     if whole or not any(case.broken for case in cases):
         await judging.play(whole)
-    scenarios, limits = judging.scenarios, judging.limits(final=True)
-    result = GateResult(player.label, baseline, place.gate.margin, scenarios, limits, cases)
+    scenarios = judging.scenarios
+    stopped = "" if all(scenario.deciding.status for scenario in scenarios) else judging.stopped
+    # A share of few games says nothing: the same command goes on.
+    limits = judging.limits(final=not stopped)
+    result = GateResult(player.label, baseline, place.gate.margin, scenarios, limits, cases, stopped)
     for scenario in scenarios:
         scenario.between = scenario.deciding.between
         scenario.first = _first_difference(scenario, others) if scenario.status == "worse" else None
-    if result.reason != "games are missing":
+    if result.reason in ("", "too few games"):
         answered(folder)
     return result
+
+
+def _account(place: Place, player: Player) -> Account:
+    """What the gate may take. Raises ScenarioError for a limit that could never be reached."""
+    budget, asks = place.gate.budget, {} if player.spec is None else {player.label: player.spec}
+    account = Account.of(asks, budget, {})
+    if (budget.tokens or budget.cost_usd) and not account.asks:
+        raise ScenarioError(
+            f"budget: no model call of {player.label} is counted here; write episodes or wall_time_s, not tokens or "
+            "cost_usd"
+        )
+    return account
 
 
 _Item = tuple[ScenarioResult, int, Game | str]
@@ -242,9 +265,17 @@ class _Judging:
     """The games of a gate, one of each scenario in turn."""
 
     def __init__(
-        self, place: Place, player: Player, baseline: Baseline, seeds: list[list[int]], folder: Path, say: Said
+        self,
+        place: Place,
+        player: Player,
+        baseline: Baseline,
+        seeds: list[list[int]],
+        folder: Path,
+        account: Account,
+        say: Said,
     ) -> None:
         self._place, self._player, self._folder, self._say = place, player, folder, say
+        self._account, self.stopped = account, ""
         self._modes = sorted(set(place.gate.limits) - set(COUNTED))
         self._looked = 0
         share = place.gate.share is not None
@@ -264,8 +295,13 @@ class _Judging:
         if scenario.deciding.status is not None or index >= len(scenario.seeds):
             return None
         seed = scenario.seeds[index]
-        self._say(f"{scenario.scenario}: seed {seed}, game {index + 1}")
         path = self._folder / scenario.variant.folder / f"{seed}.trace"
+        if not path.is_file():
+            self.stopped = self.stopped or self._account.used_up or ""
+            if self.stopped:
+                return None
+            self._account.begun += 1
+        self._say(f"{scenario.scenario}: seed {seed}, game {index + 1}")
         try:
             return scenario, index, await game_of(self._player, scenario.variant, seed, path, modes=self._modes)
         except Missing as problem:
@@ -275,9 +311,15 @@ class _Judging:
         for scenario in self.scenarios:
             _take(scenario, [item for item in done[self._looked :] if item is not None and item[0] is scenario])
         self._looked = len(done)
+        self._account.spend(dict.fromkeys(self._account.asks, self._spent()))
+        if self.stopped:
+            return True
         red = any(scenario.status == "worse" for scenario in self.scenarios)
         broken = any(limit.broken for limit in self.limits(final=False))
         return (not whole and (red or broken)) or all(scenario.deciding.status for scenario in self.scenarios)
+
+    def _spent(self) -> Spent:
+        return reduce(Spent.plus, (game.spent for scenario in self.scenarios for _, game in scenario.played), Spent())
 
     def limits(self, *, final: bool) -> list[LimitResult]:
         """What the limits count, over all games; a share is judged when all are played."""

@@ -32,11 +32,12 @@ from tradefair.evaluation.reading import agent_seats
 from tradefair.files.folders import move_onto
 from tradefair.frameworks.base import BROKE_OFF, COMMAND, SeatAgent, SeatConnection, SeatReport
 from tradefair.frameworks.models.endpoint import ModelEndpoint
-from tradefair.frameworks.policy import PolicyAgent
+from tradefair.frameworks.seat_clock import SeatClock, open_bridge, pass_the_rest
 from tradefair.host.episode.episode import Episode
 from tradefair.runner.gate.gate_file import seated
 from tradefair.runner.plans.episodes import Variant
 from tradefair.runner.plans.plan import AgentOptions
+from tradefair.runner.plans.play import Spent, spent_in
 from tradefair.runner.play.agent_spec import NATIVE, POLICY, AgentSpec, ReadyAgent, ready
 from tradefair.runner.play.episode_runner import Opened, PlaySpec, play_episode
 from tradefair.runner.play.setup import with_stand_in
@@ -87,6 +88,7 @@ class Game(NamedTuple):
     acted: bool
     broke_off: bool
     raised: Mapping[str, int]
+    spent: Spent
 
 
 class Player(NamedTuple):
@@ -200,19 +202,14 @@ class _Guarded:
             if self._stage.fault is None:
                 raise
             why = str(failure)
-        if seat.note is not None:
-            await seat.note({"kind": BROKE_OFF, "message": why[:300]})
         # Call keys of its own: those of the agent would return its own answers.
-        rest = replace(seat, key_prefix=f"{seat.key_prefix}.rest")
-        passes = ModelEndpoint("policy", "passes", "passes").with_policy(_Passes())
-        return await PolicyAgent().play(rest, passes, brief, limits)
-
-
-class _Passes:
-    def turn(self, now: object) -> Any:
-        """Nothing."""
-        return
-        yield
+        rest, report = replace(seat, key_prefix=f"{seat.key_prefix}.rest"), SeatReport(self.name)
+        clock = SeatClock(rest, await open_bridge(rest))
+        try:
+            await pass_the_rest(rest, clock, report, why[:300])
+        finally:
+            await clock.close()
+        return report
 
 
 async def game_of(
@@ -317,6 +314,7 @@ def _read(trace: Trace, path: Path, player: Player | None, variant: Variant, see
         acted=any(turn.did for turn in turns),
         broke_off=any(note.get("kind") == BROKE_OFF for note in trace.agent_events()),
         raised=_raised(trace, seats) if modes else {},
+        spent=spent_in(note for note in trace.agent_events() if note["seat"] in seats),
     )
 
 

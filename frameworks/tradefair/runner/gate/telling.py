@@ -14,12 +14,13 @@ from tradefair.evaluation.ledger import Action
 from tradefair.evaluation.verdict.amounts import amount, count, number, percent
 from tradefair.evaluation.verdict.ledger_text import actions_apart, actions_text, called
 from tradefair.runner.gate.baseline import Baseline
-from tradefair.runner.gate.deciding import Rule, sight
+from tradefair.runner.gate.deciding import Rule, Sight, sight
 from tradefair.runner.gate.gate_file import Place
 from tradefair.runner.gate.judging import Difference, GateResult, ScenarioResult, rule_of
 
 _TITLES = {"worse": "WORSE", "not_worse": "NOT WORSE", "unknown": "COULD NOT TELL"}
 _MOST_MISSING = 3
+KEEP = "Keep it as a case: "
 
 
 def verdict_text(result: GateResult) -> str:
@@ -36,6 +37,8 @@ def verdict_text(result: GateResult) -> str:
             f"{count(len(result.cases), 'case')} passed." * bool(result.cases),
         ]
         lines[-1] = " ".join(filter(None, [lines[-1], *held]))
+    if result.stopped and result.status == "unknown":
+        problems.append(f"{result.stopped}; the same command plays on.")
     return "\n".join([*lines, *problems])
 
 
@@ -74,7 +77,8 @@ def _worse(result: GateResult, scenario: ScenarioResult) -> Iterator[str]:
     most = rule.first if scenario.games <= rule.first else rule.most
     yield f"WORSE · {scenario.scenario}, after {scenario.games} of {most} games"
     low, high = scenario.between
-    between = f" ({_size(scenario, low)} to {_size(scenario, high)})" if low is not None and high is not None else ""
+    most_lost = "at least" if high is None else f"to {_size(scenario, high)}"
+    between = "" if low is None else f" ({_size(scenario, low)} {most_lost})"
     own, before = amount(scenario.own, recorded.unit), number(scenario.before)
     yield (
         f"{clean_line(result.label)} {recorded.verb} {own} a game, {_whose(result)} {before} on the same luck: "
@@ -106,7 +110,7 @@ def _difference(scenario: ScenarioResult, first: Difference) -> Iterator[str]:
     path = shlex.quote(str(first.trace))
     did = called(actions_text, mine, "did nothing")
     yield f"First difference: {where}: it {did}, {other}. {lost} (tradefair evaluate {path})."
-    yield f"Keep it as a case: tradefair gate add {path}"
+    yield f"{KEEP}tradefair gate add {path}"
 
 
 def _unknown(result: GateResult, scenario: ScenarioResult, games: str) -> Iterator[str]:
@@ -119,10 +123,7 @@ def _unknown(result: GateResult, scenario: ScenarioResult, games: str) -> Iterat
     deviation = scenario.deciding.deviation
     if deviation:
         seen = sight(deviation, rule)
-        yield (
-            f"Single games differ by {_size(scenario, deviation)}: {count(seen.games, 'game')} would tell, "
-            f"or margin = {margin_text(scenario.share, seen.margin)}."
-        )
+        yield f"Single games differ by {_size(scenario, deviation)}: {would_tell(scenario.share, seen)} would tell."
 
 
 def _missing(scenario: ScenarioResult) -> Iterator[str]:
@@ -148,9 +149,12 @@ def _less(scenario: ScenarioResult, loss: float, than: str = "") -> str:
     return f"{_size(scenario, abs(loss))} {'less' if fewer else 'more'}{f' than {than}' if than else ''}"
 
 
-def margin_text(share: bool, margin: float) -> str:
-    """A margin as `gate.toml` has it, rounded up."""
-    return f'"{math.ceil(100 * margin)} %"' if share else f"{margin:.3g}"
+def would_tell(share: bool, seen: Sight) -> str:
+    """How many games tell a loss of the margin from none, and the margin that those of the gate do for, rounded up."""
+    if share and seen.margin > 1:
+        return count(seen.games, "game")
+    margin = f'"{math.ceil(100 * seen.margin)} %"' if share else f"{seen.margin:.3g}"
+    return f"{count(seen.games, 'game')} or margin = {margin}"
 
 
 def noise_text(noise: float, rule: Rule, share: bool, unit: str) -> str:
@@ -161,7 +165,7 @@ def noise_text(noise: float, rule: Rule, share: bool, unit: str) -> str:
     text = f"It differs from itself by {size} a game: equal agents would be told so in {tenths} of 10 gates"
     if tenths >= 9:
         return f"{text}."
-    return f"{text}; for 9 of 10, {count(seen.games, 'game')} or margin = {margin_text(share, seen.margin)}."
+    return f"{text}; for 9 of 10, {would_tell(share, seen)}."
 
 
 def junit(result: GateResult) -> bytes:
@@ -193,7 +197,8 @@ def _suite(root: xml.Element, name: str, rows: list[tuple[str, str, str]]) -> No
         case = xml.SubElement(suite, "testcase", {"classname": f"gate.{name}", "name": test})
         if state != "not_worse":
             said = clean_line(text)
-            xml.SubElement(case, "failure" if state == "worse" else "error", message=said[:500]).text = said
+            kind = "failure" if state == "worse" else "error"
+            xml.SubElement(case, kind, {"type": state, "message": said[:500]}).text = said
 
 
 def markdown(result: GateResult) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -48,6 +48,10 @@ class Spent(NamedTuple):
 
     tokens: int = 0
     cost_usd_micro: int = 0
+
+    def plus(self, other: Spent) -> Spent:
+        """Both together."""
+        return Spent(self.tokens + other.tokens, self.cost_usd_micro + other.cost_usd_micro)
 
 
 class SweepResult(NamedTuple):
@@ -234,6 +238,14 @@ async def play_one(table: Table, episode: EpisodeSpec, folder: Path) -> SweepRes
     return SweepResult(episode.digest, _DONE, *found, None, cpu_ms, size, _spent(table, path, episode, live))
 
 
+def spent_in(notes: Iterable[Mapping[str, Any]]) -> Spent:
+    """What the model calls took that these notes tell of."""
+    budget = Budget()
+    for note in notes:
+        budget.count(note)
+    return Spent(budget.tokens, budget.cost_usd_micro)
+
+
 def _spent(table: Table, path: Path, episode: EpisodeSpec, live: bool) -> dict[str, Spent]:
     """What the agents' model calls took according to a live episode's trace; nothing where it cannot be read."""
     spent: dict[str, Spent] = {}
@@ -241,10 +253,7 @@ def _spent(table: Table, path: Path, episode: EpisodeSpec, live: bool) -> dict[s
         return spent
     try:
         for label, notes in _notes(table, path, episode).items():
-            budget = Budget()
-            for note in notes:
-                budget.count(note)
-            spent[label] = Spent(budget.tokens, budget.cost_usd_micro)
+            spent[label] = spent_in(notes)
     except (TraceError, StorageUnavailable):
         logger.warning("what %s has spent cannot be read", episode.path, exc_info=True)
     return spent
