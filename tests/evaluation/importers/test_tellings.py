@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
 import orjson
 import pytest
-from tests.evaluation.importers.readers.samples import INSPECT_JSON, document
-from tests.evaluation.importers.readers.span_samples import LANGFUSE, OTEL_DOCUMENT, VERCEL
+from tests.evaluation.importers.readers.samples import INSPECT_JSON, OPENAI, SAMPLES, document
+from tests.evaluation.importers.readers.span_samples import LANGFUSE, OTEL_DOCUMENT, SPAN_SAMPLES, VERCEL
 from tests.sample import sample as public
 
 from tradefair.cli import run
+from tradefair.evaluation.foreign.importers import importing
+from tradefair.evaluation.foreign.importers.detect import reader_of
 from tradefair.evaluation.foreign.importers.importing import import_files
+from tradefair.evaluation.foreign.importers.items import Answer, Call, Reader
 from tradefair.tracestore import open_trace
 
 CASES = {
@@ -255,3 +259,64 @@ def test_a_part_of_an_unknown_type_is_named_only_where_it_calls_or_answers(
     file.write_bytes(orjson.dumps({"messages": messages}) + b"\n")
     imported = import_files([file], tmp_path / "out")
     assert (imported.exit_code == 1, bool(imported.files[0].found)) == (named, named)
+
+
+# --- the file's own count ---------------------------------------------------------------------------------------------
+
+CALLING = [sample for sample in (*SAMPLES, *SPAN_SAMPLES) if any(run.calls for run in sample.runs)]
+
+
+def mutant(read: Any, change: Callable[[Call], list[Call]]) -> Any:
+    """A reader that makes something else of the first call."""
+
+    def changed(source: Any) -> Iterator[Any]:
+        first = True
+        for item in read(source):
+            met = isinstance(item, Call) and first
+            first = first and not met
+            yield from change(item) if met else [item]
+
+    return changed
+
+
+@pytest.mark.parametrize("sample", CALLING, ids=lambda sample: sample.file)
+@pytest.mark.parametrize(
+    ("change", "more"),
+    [(list, 0), (lambda call: [], -1), (lambda call: [call, call._replace(key="more")], 1)],
+    ids=["as it is", "one dropped", "one doubled"],
+)
+def test_a_reader_that_drops_or_doubles_a_call_does_not_add_up(
+    sample: Any, change: Any, more: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = reader_of(sample.format)
+    assert isinstance(reader, Reader)
+    changed = mutant(reader.read, change if more else lambda call: [call])
+    monkeypatch.setattr(importing, "detect", lambda _: reader._replace(read=changed))
+    file = tmp_path / sample.file
+    file.write_bytes(sample.content)
+    told = import_files([file], tmp_path / "out").files[0]
+    assert told.held == sum(run.calls for run in sample.runs)
+    assert told.reconciled is (more == 0)
+    assert any("does not add up" in odd.message for odd in told.found) is (more != 0)
+    traces = list((tmp_path / "out").glob("*.trace"))
+    assert all(marked_of(trace) is (None if more == 0 else False) for trace in traces)
+
+
+def marked_of(path: Path) -> Any:
+    """What a trace says of whether its file added up."""
+    with open_trace(path) as trace:
+        return trace.manifest.about["source"].get("reconciled")
+
+
+def test_a_file_whose_answers_are_lost_does_not_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = cast("Reader", reader_of("openai"))
+
+    def deaf(source: Any) -> Iterator[Any]:
+        yield from (item for item in reader.read(source) if not isinstance(item, Answer))
+
+    monkeypatch.setattr(importing, "detect", lambda _: reader._replace(read=deaf))
+    file = tmp_path / OPENAI.file
+    file.write_bytes(OPENAI.content)
+    imported = import_files([file], tmp_path / "out")
+    assert imported.exit_code == 1
+    assert "does not add up: 0 answers used, 11 in the file" in [odd.message for odd in imported.files[0].found]
