@@ -14,9 +14,10 @@ from tests.sample import sample as public
 
 from tradefair.cli import run
 from tradefair.evaluation.foreign.importers import importing
-from tradefair.evaluation.foreign.importers.detect import reader_of
+from tradefair.evaluation.foreign.importers.detect import reader_of, readers
 from tradefair.evaluation.foreign.importers.importing import import_files
 from tradefair.evaluation.foreign.importers.items import Answer, Call, Reader
+from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.tracestore import open_trace
 
 CASES = {
@@ -222,7 +223,20 @@ def test_a_file_that_is_recognised_and_yields_no_run_says_which_reader_came_next
     imported = import_files([file], tmp_path / "out")
     report = imported.files[0]
     assert (imported.exit_code, report.records, report.understood, report.format) == (2, 1, 0, "otel")
-    assert [odd.message for odd in report.found] == ["looks like otel, but holds no call and no message of it"]
+    assert [odd.message for odd in report.found] == [
+        "looks like otel, but holds no call and no message of it (looked for gen_ai.operation.name, "
+        "traceloop.span.kind, ai.operationId, gen_ai.output.messages, gen_ai.completion, ai.response.toolCalls)"
+    ]
+
+
+def test_the_formats_are_shown_with_the_versions_of_their_readers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["show", "formats", "--json"]) == 0
+    rows = {row.pop("format"): row for row in orjson.loads(capsys.readouterr().out)}
+    assert rows.keys() == readers().keys()
+    assert rows["tau"] == {"version": 1, "counted": True, "description": "results of tau-bench and tau2"}
+    assert not rows["pact-log"]["counted"]
+    assert run(["show", "formats", "tua"]) == 2
+    assert "tau" in capsys.readouterr().err
 
 
 def test_what_is_asked_of_the_disk_grows_with_the_files_that_are_named(
@@ -320,3 +334,45 @@ def test_a_file_whose_answers_are_lost_does_not_add_up(tmp_path: Path, monkeypat
     imported = import_files([file], tmp_path / "out")
     assert imported.exit_code == 1
     assert "does not add up: 0 answers used, 11 in the file" in [odd.message for odd in imported.files[0].found]
+
+
+def test_of_a_run_that_does_not_add_up_nothing_is_said_of_repeated_or_refused_calls(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def turn(number: int) -> list[dict[str, Any]]:
+        call = {"id": f"c{number}", "function": {"name": "refund", "arguments": {"order": "7"}}}
+        answer = {"role": "tool", "tool_call_id": f"c{number}", "content": "Error: too late"}
+        return [{"role": "assistant", "tool_calls": [call]}, answer]
+
+    talk = [{"role": "user", "content": "Refund order 7."}, *(message for at in range(6) for message in turn(at))]
+    (tmp_path / "chat.json").write_bytes(document({"id": "chat", "messages": talk}))
+    (tmp_path / "desk.toml").write_text(
+        'version = 1\n\n[tools]\naction = ["refund"]\n\n[objects.order]\narguments = ["order"]\n\n'
+        '[[rule]]\naction = ["refund"]\nretries = 2\n',
+        encoding="utf-8",
+    )
+    monkeypatch.chdir(tmp_path)
+
+    def told() -> tuple[list[str], str, str]:
+        imported = import_files([Path("chat.json")], Path("out"))
+        path = imported.files[0].runs[0].trace
+        diagnosis = evaluate_file(path).diagnosis
+        assert diagnosis is not None
+        raised = [finding.id for finding in diagnosis.raised]
+        run(["audit", "out", "--map", "desk.toml"])
+        audit = capsys.readouterr().out
+        run(["evaluate", path])
+        shown = capsys.readouterr().out
+        return raised, audit, shown
+
+    raised, audit, shown = told()
+    assert "refused_calls" in raised
+    assert "map.retries: " in audit
+    assert "add up" not in audit + shown
+    reader = cast("Reader", reader_of("openai"))
+    monkeypatch.setattr(importing, "detect", lambda _: reader._replace(read=mutant(reader.read, lambda call: [])))
+    raised, audit, shown = told()
+    assert not {"refused_calls", "loop"} & {*raised}
+    assert "map.retries: " not in audit
+    assert audit.startswith("1 of 1 runs do not add up with their files: calls may be missing or told twice")
+    assert "This run does not add up with its file" in shown

@@ -80,6 +80,15 @@ class Counts(NamedTuple):
     seen: Callable[[dict[str, Any]], Iterable[Seen] | None] | None = None
     spans: Spans | None = None
 
+    @property
+    def looked_for(self) -> str:
+        """Fields by which a call, an answer or a message of the format is known, as a list of words."""
+        signs = [*self.calls, *self.answers]
+        names = [name for name, _ in signs]
+        if self.spans is not None:
+            names = [name for name, _ in (*self.spans.tools, *self.spans.models)] + [*self.spans.replies]
+        return ", ".join(dict.fromkeys(names or ("role", "type", *_FIELDS[:1])))
+
 
 class Seen(NamedTuple):
     """Calls or answers (`kind`) of a tool, in one of their tellings; of a run where it has several tellings."""

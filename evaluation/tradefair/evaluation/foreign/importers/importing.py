@@ -60,7 +60,8 @@ def import_files(
         batch.read(together)
     for path, report in zip(files, reports, strict=True):
         if report.format is not None and not report.used and not report.found:
-            report.empty(next_surest(path, report.format))
+            counts = getattr(reader_of(report.format), "counts", None)
+            report.empty(next_surest(path, report.format), counts.looked_for if counts else "")
     return Imported(reports)
 
 

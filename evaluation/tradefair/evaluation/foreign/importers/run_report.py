@@ -56,11 +56,13 @@ class FileReport:
         self.faults += 1
         self._keep(odd)
 
-    def empty(self, other: str) -> None:
-        """It was recognised, and no run came of it: nothing in it was of use. `other` is the next surest reader."""
+    def empty(self, other: str, fields: str) -> None:
+        """It was recognised, and no run came of it: nothing in it was of use. `other` is the next surest reader,
+        `fields` are those that were looked for."""
         self.understood = 0
+        sought = f" (looked for {fields})" if fields else ""
         second = f"; the next surest reader is {other}: --format {other}" if other else ""
-        self.odd(Odd(0, "", f"looks like {self.format}, but holds no call and no message of it{second}"))
+        self.odd(Odd(0, "", f"looks like {self.format}, but holds no call and no message of it{sought}{second}"))
 
     def reconcile(self, taken: Taking, calls: Mapping[str, tuple[int, int]], answers: tuple[int, int]) -> None:
         """Compare what was taken with what the file holds by its own count, at least and at most.
