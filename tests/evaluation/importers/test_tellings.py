@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -14,9 +15,11 @@ from tests.sample import sample as public
 
 from tradefair.cli import run
 from tradefair.evaluation.foreign.importers import importing
+from tradefair.evaluation.foreign.importers.counting import CALLS, Census
 from tradefair.evaluation.foreign.importers.detect import reader_of, readers
 from tradefair.evaluation.foreign.importers.importing import import_files
 from tradefair.evaluation.foreign.importers.items import Answer, Call, Reader
+from tradefair.evaluation.foreign.importers.spool import Spool
 from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.tracestore import open_trace
 
@@ -376,3 +379,26 @@ def test_of_a_run_that_does_not_add_up_nothing_is_said_of_repeated_or_refused_ca
     assert "map.retries: " not in audit
     assert audit.startswith("1 of 1 runs do not add up with their files: calls may be missing or told twice")
     assert "This run does not add up with its file" in shown
+
+
+def test_the_count_of_many_traces_needs_no_more_memory_than_that_of_few(tmp_path: Path) -> None:
+    counts = cast("Reader", reader_of("otel")).counts
+    assert counts is not None
+    peaks: list[int] = []
+    for traces in (2_500, 10_000):
+        spool = Spool(tmp_path)
+        tracemalloc.start()
+        try:
+            census = Census(counts, spool, 0)
+            for trace in range(traces):
+                for number in range(3):
+                    told = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.call.id": f"c{number}"}
+                    # A tool of its own: nothing that is counted is counted under one name.
+                    attributes = {**told, "gen_ai.tool.name": f"tool-{trace}-{number}"}
+                    census.take("", {"traceId": f"t{trace}", "spanId": f"{number}", "attributes": attributes})
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+        assert sum(least for least, _ in census.bounds(CALLS).values()) == 3 * traces
+        spool.close()
+    assert peaks[1] < 1.25 * peaks[0]
