@@ -127,7 +127,6 @@ def series_of_runs(verdicts: Sequence[Verdict], runs: Sequence[ForeignRun]) -> V
         raised=sum(run.raised for run in runs),
         reconciled=all(run.reconciled for run in runs),
     )
-    wrong = sum(not run.reconciled for run in runs)
     trouble = next((verdict.trouble for verdict in verdicts if verdict.trouble), None)
     holding = sum(verdict.reproduced.state in _HELD for verdict in verdicts)
     verdict = Verdict(
@@ -147,12 +146,17 @@ def series_of_runs(verdicts: Sequence[Verdict], runs: Sequence[ForeignRun]) -> V
     chains = "all chains hold" if holding == len(runs) else f"{number(holding)} of {count(len(runs), 'chain')} hold"
     said = [
         *([trouble.text] if trouble else []),
-        *([f"Of {count(len(runs), 'run')}, {number(wrong)} {ADD_NOT_UP}."] if wrong else []),
+        *_not_adding_up(runs),
         f"{count(len(runs), 'run')} ({source}): {_results(runs)}; {answered(whole)}.",
         rates(runs),
         f"{effort((), verdict)}; {chains}; not re-executable: no rules.",
     ]
     return verdict.saying(map(fitted, said))
+
+
+def _not_adding_up(runs: Sequence[ForeignRun]) -> Iterator[str]:
+    if wrong := sum(not run.reconciled for run in runs):
+        yield f"Of {count(len(runs), 'run')}, {number(wrong)} {ADD_NOT_UP}."
 
 
 def rates(runs: Sequence[ForeignRun]) -> str:

@@ -62,12 +62,12 @@ def formats(name: str = "") -> list[dict[str, Any]]:
     known = readers() if not name else {name: reader_of(name)}
     return [
         {
-            "format": each,
+            "format": listed,
             "version": reader.version if isinstance(reader, Reader) else 1,
             "counted": isinstance(reader, Reader) and reader.counts is not None,
             "description": reader.title,
         }
-        for each, reader in known.items()
+        for listed, reader in known.items()
     ]
 
 
