@@ -125,7 +125,7 @@ def series_of_runs(verdicts: Sequence[Verdict], runs: Sequence[ForeignRun]) -> V
         unanswered=sum(run.unanswered for run in runs),
         refused=sum(run.refused for run in runs),
         raised=sum(run.raised for run in runs),
-        reconciled=all(run.reconciled for run in runs),
+        reconciled=not [*_not_adding_up(runs)],
     )
     trouble = next((verdict.trouble for verdict in verdicts if verdict.trouble), None)
     holding = sum(verdict.reproduced.state in _HELD for verdict in verdicts)
