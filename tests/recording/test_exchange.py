@@ -189,6 +189,32 @@ def test_every_call_is_there_once_with_its_answer(session: Session, messages: li
     assert session.pending() == []
 
 
+def test_what_an_agent_reads_of_resources_and_prompts_is_a_call_of_kind_read(session: Session) -> None:
+    held = {"contents": [{"uri": "file:///policy.md", "text": "no refunds"}]}
+    session(
+        (CLIENT, asked(1, "resources/read", uri="file:///policy.md", **META)),
+        (SERVER, {"id": 1, "result": held}),
+        (CLIENT, asked(2, "prompts/get", name="greet", arguments={"who": "Ann"})),
+        (SERVER, {"id": 2, "error": {"code": -32603, "message": "m"}}),
+        (CLIENT, asked(3, "resources/read", uri="file:///none")),
+        (CLIENT, told("notifications/cancelled", requestId=3)),
+    )
+    assert outcomes(session.calls) == [
+        ("resources/read", "ok", held),
+        ("prompts/get", "failed", "rpc_-32603"),
+        ("resources/read", "failed", "cancelled"),
+    ]
+    assert {made["kind"] for made in session.calls} == {"read"}
+    assert [made["arguments"] for made in session.calls] == [
+        {"uri": "file:///policy.md"}, {"name": "greet", "arguments": {"who": "Ann"}}, {"uri": "file:///none"}
+    ]  # fmt: skip
+
+
+def test_an_id_that_is_used_again_while_its_request_is_open_is_noted(session: Session) -> None:
+    session((CLIENT, call(1)), (CLIENT, call(1)), (SERVER, answer(1, "a")), (CLIENT, call(1)), (SERVER, answer(1)))
+    assert session.about["source"]["counts"]["ids used again while open"] == 1
+
+
 def test_requests_of_the_server_have_ids_of_their_own(session: Session) -> None:
     session(
         (CLIENT, call(1)),

@@ -24,10 +24,16 @@ from tradefair.tracestore import Trace
 _MAX_NAME, _MAX_TOOLS, _MAX_LEFT_OUT = 200, 5_000, 100
 
 
+ADDS_NOT_UP = "does not add up with its file: calls may be missing or told twice"
+ADD_NOT_UP = "do not add up with their files: calls may be missing or told twice"
+"""What is said first of one run, or of several, that are not `reconciled`."""
+
+
 class Origin(NamedTuple):
     """Where a foreign trace comes from, as `about.source` says it. `how` is imported or recorded.
 
     `passed` is the source's own result, None where it has none. `left_out` and `redacted` are names and counts.
+    `reconciled` is false where the import used other calls than its file holds by its own count.
     """
 
     how: str
@@ -40,6 +46,7 @@ class Origin(NamedTuple):
     digest: str = ""
     left_out: tuple[tuple[str, int], ...] = ()
     redacted: tuple[tuple[str, int], ...] = ()
+    reconciled: bool = True
 
 
 class ForeignTool(NamedTuple):
@@ -85,6 +92,7 @@ def origin_of(trace: Trace) -> Origin:
         digest=_line(source.get("blake2b")),
         left_out=_counts(source.get("left_out")),
         redacted=_counts(source.get("redacted")),
+        reconciled=source.get("reconciled") is not False,
     )
 
 

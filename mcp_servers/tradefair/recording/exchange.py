@@ -37,6 +37,8 @@ _TOLD = frozenset({
     "notifications/elicitation/complete",
 })  # fmt: skip
 # Requests of a client whose answers say something about the session, or about a call.
+_READS = frozenset({"resources/read", "prompts/get"})
+"""Requests of a client whose answers its agent reads, as it reads those of a tool: calls of kind `read`."""
 _WATCHED = frozenset({"tools/list", "initialize", "server/discover", "tasks/result"})
 
 
@@ -137,6 +139,9 @@ class Exchange:
             self._log.say(side, method, params)
         elif method == "tools/call":
             pending = self._log.pend(request, params)
+        elif method in _READS:
+            given = {name: value for name, value in params.items() if name != "_meta"}
+            pending = self._log.pend(request, {**params, "name": method, "arguments": given}, kind="read")
         elif method not in _WATCHED:
             return self._count(method)
         if self._log.client is None:
@@ -148,6 +153,8 @@ class Exchange:
     def _wait(self, side: Side, key: tuple[str, object], request: _Open) -> None:
         waiting = self._open[side]
         # A second request with the id of an open one takes its place; the first stays in `pending`, unanswered.
+        if key in waiting:
+            self._count("ids used again while open")
         waiting[key] = request
         if len(waiting) > MAX_OPEN:
             del waiting[next(iter(waiting))]

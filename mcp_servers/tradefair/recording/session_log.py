@@ -88,9 +88,10 @@ class SessionLog:
         core = foreign_core(self.path.stem, RECORDED, {SEAT: "agent"})
         return TraceLog(self.path, core, self.about(), self._events.started(seating), Beside(at_ms=_now_ms()))
 
-    def pend(self, request: object, params: Mapping[str, Any]) -> int:
-        """A call that is about to be handed on; its number in `pending`."""
+    def pend(self, request: object, params: Mapping[str, Any], kind: str | None = None) -> int:
+        """A call that is about to be handed on, of a `kind` where its method says so; its number in `pending`."""
         kept = {
+            "kind": kind,
             "tool": self.short(params.get("name")) or "",
             "step": self.step,
             "traceparent": self.short(mapping(params.get("_meta")).get("traceparent")),
@@ -128,7 +129,7 @@ class SessionLog:
             SEAT,
             tool,
             arguments,
-            kind=kind_of(tool, self._tools.get(tool, {})),
+            kind=call["kind"] or kind_of(tool, self._tools.get(tool, {})),
             status=status,
             result=result,
             error=answer.error,

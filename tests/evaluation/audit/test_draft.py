@@ -150,10 +150,16 @@ def test_one_and_several_ids_of_a_kind_are_one_object() -> None:
     assert found == {"ticket": {"arguments": ["ticket_ids", "ticket_id"], "look": ["get_tickets"]}}
 
 
+@pytest.mark.parametrize(("uses", "drafted"), [(4, False), (5, True)])
+def test_nothing_is_drafted_of_an_object_that_was_used_fewer_than_five_times(uses: int, drafted: bool) -> None:
+    runs = [run_of(did("list", [f"ID{n}"]), did("get", {"id": f"ID{n}"}, a_id=f"ID{n}")) for n in range(uses)]
+    assert ("objects" in tomllib.loads(draft_map(runs))) is drafted
+
+
 def test_names_that_no_map_can_hold_are_left_out() -> None:
     odd = [
         run_of(did("list", [f"ID{n}"]), did("", a_id=f"ID{n}"), did("x" * 201), did("act", **{"a.b": f"ID{n}"}))
-        for n in range(4)
+        for n in range(5)
     ]
     found = tomllib.loads(draft_map(odd))
     assert found["tools"]["action"] == ["act"]

@@ -270,7 +270,7 @@ def test_a_file_that_only_goes_on_with_the_run_of_another_was_used(
     assert run(["import", *files, "--out", str(tmp_path / "out")]) == 0
     told = [row.split("   ") for row in capsys.readouterr().out.splitlines()]
     assert [cell.strip() for cell in told[1] if cell] == [
-        "b.jsonl", "plain", "more of a run", "counted there", "1 of 1 lines"]  # fmt: skip
+        "b.jsonl", "plain", "more of a run, counted there; 1 of 1 lines"]  # fmt: skip
 
 
 def test_runs_of_strange_names_get_names_of_their_own(tmp_path: Path) -> None:
@@ -453,7 +453,7 @@ def test_the_command_says_what_was_used_and_ends_accordingly(
     Path("part.jsonl").write_bytes(good + b"torn")
     Path("none.txt").write_bytes(b"hello")
     assert run(["import", "good.jsonl", "--out", "out"]) == 0
-    assert capsys.readouterr().out == "good.jsonl   plain   1 run   0 of 0 calls answered   1 of 1 lines\n"
+    assert capsys.readouterr().out == ("good.jsonl   plain   1 run, 0 calls, 0 answered, 1 message; 1 of 1 lines\n")
     assert run(["import", "part.jsonl", "--out", "out"]) == 1
     assert "part.jsonl:2: cut off" in capsys.readouterr().out
     assert run(["import", "none.txt", "--out", "out"]) == 2
@@ -466,6 +466,7 @@ def test_the_command_says_what_was_used_and_ends_accordingly(
     assert first == {
         "file": "good.jsonl", "format": "plain", "reader_version": 1, "calls": 0, "answered": 0, "errors": 0,
         "records": 1, "understood": 1, "left_out": {}, "odd": [], "odd_in_all": 0, "no_log": False,
+        "calls_in_file": None, "reconciled": True,
         "runs": [{"run": "r", "trace": "out/good-r.trace", "seats": 1, "calls": 0, "answered": 0, "errors": 0,
                   "messages": 1, "passed": None}],
     }  # fmt: skip

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
 import orjson
 import pytest
-from tests.evaluation.importers.readers.samples import INSPECT_JSON, document
-from tests.evaluation.importers.readers.span_samples import LANGFUSE, OTEL_DOCUMENT, VERCEL
+from tests.evaluation.importers.readers.samples import INSPECT_JSON, OPENAI, SAMPLES, document
+from tests.evaluation.importers.readers.span_samples import LANGFUSE, OTEL_DOCUMENT, SPAN_SAMPLES, VERCEL
 from tests.sample import sample as public
 
 from tradefair.cli import run
+from tradefair.evaluation.foreign.importers import importing
+from tradefair.evaluation.foreign.importers.counting import CALLS, Census
+from tradefair.evaluation.foreign.importers.detect import reader_of, readers
 from tradefair.evaluation.foreign.importers.importing import import_files
+from tradefair.evaluation.foreign.importers.items import Answer, Call, Reader
+from tradefair.evaluation.foreign.importers.spool import Spool
+from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.tracestore import open_trace
 
 CASES = {
@@ -218,7 +226,20 @@ def test_a_file_that_is_recognised_and_yields_no_run_says_which_reader_came_next
     imported = import_files([file], tmp_path / "out")
     report = imported.files[0]
     assert (imported.exit_code, report.records, report.understood, report.format) == (2, 1, 0, "otel")
-    assert [odd.message for odd in report.found] == ["looks like otel, but holds no call and no message of it"]
+    assert [odd.message for odd in report.found] == [
+        "looks like otel, but holds no call and no message of it (looked for gen_ai.operation.name, "
+        "traceloop.span.kind, ai.operationId, gen_ai.output.messages, gen_ai.completion, ai.response.toolCalls)"
+    ]
+
+
+def test_the_formats_are_shown_with_the_versions_of_their_readers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["show", "formats", "--json"]) == 0
+    rows = {row.pop("format"): row for row in orjson.loads(capsys.readouterr().out)}
+    assert rows.keys() == readers().keys()
+    assert rows["tau"] == {"version": 1, "counted": True, "description": "results of tau-bench and tau2"}
+    assert not rows["pact-log"]["counted"]
+    assert run(["show", "formats", "tua"]) == 2
+    assert "tau" in capsys.readouterr().err
 
 
 def test_what_is_asked_of_the_disk_grows_with_the_files_that_are_named(
@@ -255,3 +276,129 @@ def test_a_part_of_an_unknown_type_is_named_only_where_it_calls_or_answers(
     file.write_bytes(orjson.dumps({"messages": messages}) + b"\n")
     imported = import_files([file], tmp_path / "out")
     assert (imported.exit_code == 1, bool(imported.files[0].found)) == (named, named)
+
+
+# --- the file's own count ---------------------------------------------------------------------------------------------
+
+CALLING = [sample for sample in (*SAMPLES, *SPAN_SAMPLES) if any(run.calls for run in sample.runs)]
+
+
+def mutant(read: Any, change: Callable[[Call], list[Call]]) -> Any:
+    """A reader that makes something else of the first call."""
+
+    def changed(source: Any) -> Iterator[Any]:
+        first = True
+        for item in read(source):
+            met = isinstance(item, Call) and first
+            first = first and not met
+            yield from change(item) if met else [item]
+
+    return changed
+
+
+@pytest.mark.parametrize("sample", CALLING, ids=lambda sample: sample.file)
+@pytest.mark.parametrize(
+    ("change", "more"),
+    [(list, 0), (lambda call: [], -1), (lambda call: [call, call._replace(key="more")], 1)],
+    ids=["as it is", "one dropped", "one doubled"],
+)
+def test_a_reader_that_drops_or_doubles_a_call_does_not_add_up(
+    sample: Any, change: Any, more: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = reader_of(sample.format)
+    assert isinstance(reader, Reader)
+    changed = mutant(reader.read, change if more else lambda call: [call])
+    monkeypatch.setattr(importing, "detect", lambda _: reader._replace(read=changed))
+    file = tmp_path / sample.file
+    file.write_bytes(sample.content)
+    told = import_files([file], tmp_path / "out").files[0]
+    assert told.held == sum(run.calls for run in sample.runs)
+    assert told.reconciled is (more == 0)
+    assert any("does not add up" in odd.message for odd in told.found) is (more != 0)
+    traces = list((tmp_path / "out").glob("*.trace"))
+    assert all(marked_of(trace) is (None if more == 0 else False) for trace in traces)
+
+
+def marked_of(path: Path) -> Any:
+    """What a trace says of whether its file added up."""
+    with open_trace(path) as trace:
+        return trace.manifest.about["source"].get("reconciled")
+
+
+def test_a_file_whose_answers_are_lost_does_not_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = cast("Reader", reader_of("openai"))
+
+    def deaf(source: Any) -> Iterator[Any]:
+        yield from (item for item in reader.read(source) if not isinstance(item, Answer))
+
+    monkeypatch.setattr(importing, "detect", lambda _: reader._replace(read=deaf))
+    file = tmp_path / OPENAI.file
+    file.write_bytes(OPENAI.content)
+    imported = import_files([file], tmp_path / "out")
+    assert imported.exit_code == 1
+    assert "does not add up: 0 answers used, 11 in the file" in [odd.message for odd in imported.files[0].found]
+
+
+def test_of_a_run_that_does_not_add_up_nothing_is_said_of_repeated_or_refused_calls(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def turn(number: int) -> list[dict[str, Any]]:
+        call = {"id": f"c{number}", "function": {"name": "refund", "arguments": {"order": "7"}}}
+        answer = {"role": "tool", "tool_call_id": f"c{number}", "content": "Error: too late"}
+        return [{"role": "assistant", "tool_calls": [call]}, answer]
+
+    talk = [{"role": "user", "content": "Refund order 7."}, *(message for at in range(6) for message in turn(at))]
+    (tmp_path / "chat.json").write_bytes(document({"id": "chat", "messages": talk}))
+    (tmp_path / "desk.toml").write_text(
+        'version = 1\n\n[tools]\naction = ["refund"]\n\n[objects.order]\narguments = ["order"]\n\n'
+        '[[rule]]\naction = ["refund"]\nretries = 2\n',
+        encoding="utf-8",
+    )
+    monkeypatch.chdir(tmp_path)
+
+    def told() -> tuple[list[str], str, str]:
+        imported = import_files([Path("chat.json")], Path("out"))
+        path = imported.files[0].runs[0].trace
+        diagnosis = evaluate_file(path).diagnosis
+        assert diagnosis is not None
+        raised = [finding.id for finding in diagnosis.raised]
+        run(["audit", "out", "--map", "desk.toml"])
+        audit = capsys.readouterr().out
+        run(["evaluate", path])
+        shown = capsys.readouterr().out
+        return raised, audit, shown
+
+    raised, audit, shown = told()
+    assert "refused_calls" in raised
+    assert "map.retries: " in audit
+    assert "add up" not in audit + shown
+    reader = cast("Reader", reader_of("openai"))
+    monkeypatch.setattr(importing, "detect", lambda _: reader._replace(read=mutant(reader.read, lambda call: [])))
+    raised, audit, shown = told()
+    assert not {"refused_calls", "loop"} & {*raised}
+    assert "map.retries: " not in audit
+    assert audit.startswith("1 of 1 runs do not add up with their files: calls may be missing or told twice")
+    assert "This run does not add up with its file" in shown
+
+
+def test_the_count_of_many_traces_needs_no_more_memory_than_that_of_few(tmp_path: Path) -> None:
+    counts = cast("Reader", reader_of("otel")).counts
+    assert counts is not None
+    peaks: list[int] = []
+    for traces in (2_500, 10_000):
+        spool = Spool(tmp_path)
+        tracemalloc.start()
+        try:
+            census = Census(counts, spool, 0)
+            for trace in range(traces):
+                for number in range(3):
+                    told = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.call.id": f"c{number}"}
+                    # A tool of its own: nothing that is counted is counted under one name.
+                    attributes = {**told, "gen_ai.tool.name": f"tool-{trace}-{number}"}
+                    census.take("", {"traceId": f"t{trace}", "spanId": f"{number}", "attributes": attributes})
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+        assert sum(least for least, _ in census.bounds(CALLS).values()) == 3 * traces
+        spool.close()
+    assert peaks[1] < 1.25 * peaks[0]

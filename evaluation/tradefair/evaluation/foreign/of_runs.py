@@ -15,7 +15,7 @@ from typing import Any
 from tradefair.contract.text import clean_line
 from tradefair.evaluation.judge.evaluate import Evaluation
 from tradefair.evaluation.modes.diagnosis import Finding
-from tradefair.evaluation.origins import origin_of, step_at, tally
+from tradefair.evaluation.origins import ADD_NOT_UP, ADDS_NOT_UP, origin_of, step_at, tally
 from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.read.accounts import Account, SeatAccount
 from tradefair.evaluation.verdict.amounts import count, name, number
@@ -69,6 +69,7 @@ def verdict_of_run(
         rules=tuple(dict.fromkeys(finding.id for finding in raised)),
         tools=seen.tools[:_MAX_TOOLS],
         found=tuple(islice(_cases(trace, raised), _MAX_CASES)),
+        reconciled=origin.reconciled,
     )
     verdict = Verdict(
         status="unsound" if trouble else _status(outcome, trace),
@@ -96,6 +97,7 @@ def labelled(verdict: Verdict, passed: bool | None) -> Verdict:
 def sentences_of_run(verdict: Verdict, run: ForeignRun) -> tuple[str, ...]:
     """Source and result, what was found, what it took and what holds."""
     trouble = [verdict.trouble.text] if verdict.trouble else []
+    trouble += [] if run.reconciled else [f"This run {ADDS_NOT_UP}."]
     where = f" of {name(run.file)}" if run.file else ""
     live = ", still recorded" if verdict.status == "running" else ""
     head = f"Run {name(run.run)}{where} ({', '.join(filter(None, [run.format, run.how]))}{live}): {_result(run)}; "
@@ -123,6 +125,7 @@ def series_of_runs(verdicts: Sequence[Verdict], runs: Sequence[ForeignRun]) -> V
         unanswered=sum(run.unanswered for run in runs),
         refused=sum(run.refused for run in runs),
         raised=sum(run.raised for run in runs),
+        reconciled=not [*_not_adding_up(runs)],
     )
     trouble = next((verdict.trouble for verdict in verdicts if verdict.trouble), None)
     holding = sum(verdict.reproduced.state in _HELD for verdict in verdicts)
@@ -143,11 +146,17 @@ def series_of_runs(verdicts: Sequence[Verdict], runs: Sequence[ForeignRun]) -> V
     chains = "all chains hold" if holding == len(runs) else f"{number(holding)} of {count(len(runs), 'chain')} hold"
     said = [
         *([trouble.text] if trouble else []),
+        *_not_adding_up(runs),
         f"{count(len(runs), 'run')} ({source}): {_results(runs)}; {answered(whole)}.",
         rates(runs),
         f"{effort((), verdict)}; {chains}; not re-executable: no rules.",
     ]
     return verdict.saying(map(fitted, said))
+
+
+def _not_adding_up(runs: Sequence[ForeignRun]) -> Iterator[str]:
+    if wrong := sum(not run.reconciled for run in runs):
+        yield f"Of {count(len(runs), 'run')}, {number(wrong)} {ADD_NOT_UP}."
 
 
 def rates(runs: Sequence[ForeignRun]) -> str:

@@ -17,6 +17,7 @@ from tradefair.evaluation.modes.judged import Frame, Sight, findings_of, look
 from tradefair.evaluation.modes.merged import merge
 from tradefair.evaluation.modes.published import map_version
 from tradefair.evaluation.modes.reading import read_play
+from tradefair.evaluation.origins import ADDS_NOT_UP, origin_of
 from tradefair.evaluation.reading import agent_seats, foreign, imported, seating_in
 from tradefair.tracestore import Trace
 
@@ -86,10 +87,13 @@ def _judges_talk(sights: list[Sight]) -> bool:
 
 
 def _lacking(trace: Trace) -> dict[str, str]:
-    """What this trace cannot tell, by need."""
+    """What this trace cannot tell, by need, and by the name of a mode."""
     # A foreign server's log holds all calls, looks too; a known market's log from elsewhere holds its actions only.
     if imported(seating_in(trace)) and not foreign(trace.manifest.core):
         return {"looks": "the imported log does not hold what the seat looked at"}
+    if foreign(trace.manifest.core) and not origin_of(trace).reconciled:
+        # Of calls that are missing or told twice none can be said to be repeated or refused.
+        return dict.fromkeys(("refused_calls", "loop"), f"the run {ADDS_NOT_UP}")
     return {}
 
 

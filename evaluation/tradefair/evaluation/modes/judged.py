@@ -37,7 +37,7 @@ class Frame(NamedTuple):
     """What the findings of one table share.
 
     `prefix` begins their ids, `unit` is that of money, `roles` has the role of every seat, `phrases` by role the words
-    that its sentences use ({"buyer": {"quote": "bid"}}). `lacking` says by need why
+    that its sentences use ({"buyer": {"quote": "bid"}}). `lacking` says by need, or by a mode's name, why
     the trace cannot meet it, as for the looks of an imported log.
     """
 
@@ -107,7 +107,7 @@ def look(table: ModeTable, seats: Mapping[SeatId, Any], frame: Frame) -> list[Si
 
 
 def _seen(table: ModeTable, name: str, mode: Mode, frame: Frame, record: object) -> Seen:
-    missing = next((frame.lacking[need] for need in mode.needs if need in frame.lacking), None)
+    missing = next((frame.lacking[need] for need in (*mode.needs, name) if need in frame.lacking), None)
     if missing is not None:
         return unchecked(missing)
     try:

@@ -209,7 +209,8 @@ class ForeignRun(_Record):
     `passed` is the source's own result, or a person's label (`labelled`); null where there is none. `steps` counts
     messages, spans or records of the source from 1. `refused` calls were answered by an error, `unanswered` ones by
     nothing. `raised`, `checked` and `unchecked` count findings, rules and modes; `rules` names the former, `found` has
-    their first cases. `tools` are those that were called.
+    their first cases. `tools` are those that were called. `reconciled` is false where the import used other calls than
+    the source holds by its own count.
     """
 
     how: Literal["imported", "recorded"]
@@ -230,6 +231,7 @@ class ForeignRun(_Record):
     rules: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     found: tuple[FoundAt, ...] = ()
+    reconciled: bool = True
 
 
 class Verdict(_Record):

@@ -11,7 +11,7 @@ from tradefair.catalog import TIERS, Tier, looking, market_names, plan_ids
 from tradefair.cli.terminal import print_json
 from tradefair.contract.errors import ScenarioError, unknown
 
-_KINDS = (*looking.SHOWN, "scenarios", "plans", "agents")
+_KINDS = (*looking.SHOWN, "scenarios", "plans", "agents", "formats")
 # The options of kinds that take others than --json alone.
 _TAKES = {"scenarios": ("--tier", "--set", "--json"), "agents": ("--png", "--approve")}
 
@@ -19,7 +19,10 @@ _TAKES = {"scenarios": ("--tier", "--set", "--json"), "agents": ("--png", "--app
 def show(
     kind: Annotated[str, typer.Argument(metavar=f"[{'|'.join(_KINDS)}]", help="What is shown.")] = "markets",
     name: Annotated[
-        str, typer.Argument(help="A market; of scenarios also an id, market/preset; of agents react, reflection, …")
+        str,
+        typer.Argument(
+            help="A market; of scenarios also an id, market/preset; of agents react, reflection, …; of formats its name"
+        ),
     ] = "",
     tier: Annotated[
         Tier | None,
@@ -32,7 +35,8 @@ def show(
     approve: Annotated[bool, typer.Option("--approve", help="The graph that asks a person before actions.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
-    """What is installed: markets, their scenarios, plans, tools and scripted seats; our agent graphs as mermaid text.
+    """What is installed: markets, their scenarios, plans, tools and scripted seats; formats of logs; our agent graphs
+    as mermaid text.
 
     Scenarios and plans of all markets, or of the one that is named; of a scenario's id everything that it holds.
     """
@@ -49,6 +53,10 @@ def show(
         show_graph(name, png, approve)
     elif kind == "scenarios":
         looking.show_scenarios(name, tier, overrides or (), as_json)
+    elif kind == "formats":
+        from tradefair.evaluation.wings import of_wing
+
+        looking.show_rows(of_wing("foreign.importers.detect:formats")(name), as_json)
     elif kind == "plans":
         _show_plans(name, as_json)
     elif name or kind == "markets":

@@ -37,6 +37,7 @@ class Audited(NamedTuple):
     path: Path
     passed: bool | None
     raised: Raised
+    reconciled: bool = True
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for `--json`."""
@@ -44,6 +45,7 @@ class Audited(NamedTuple):
             "id": self.raised.id,
             "trace": str(self.path),
             "passed": self.passed,
+            "reconciled": self.reconciled,
             "raised": bool(self.raised.rules),
             "cases": [{name: getattr(case, name) for name in _CASE} for case in self.raised.cases],
             "divergence": self.raised.divergence and self.raised.divergence._asdict(),
@@ -86,7 +88,7 @@ def audit_traces(files: Sequence[Path], asked: Asked, problems: Sequence[str] = 
             cases = judged.cases
             checked.update(rule for rule, of in judged.of.items() if of.total() and rule not in judged.silent)
         raised = Raised(run.id, cases, None if wanted is None else divergence(run, wanted))
-        found.runs.append(Audited(path, run.passed, raised))
+        found.runs.append(Audited(path, run.passed, raised, run.reconciled))
     if asked.map is None and asked.references is None and not compared and found.runs:
         raise ScenarioError(
             "nothing to hold these runs against: name --map, --references or --reference-run; "

@@ -20,6 +20,8 @@ from tradefair.evaluation.foreign.audit.run import Run, Said
 from tradefair.evaluation.read.objects import mapping
 
 MIN_RUNS = 3
+_SUPPORT = 5
+"""Uses of an object, or accepted uses of it by an action, below which nothing is drafted of them."""
 _MOSTLY = 0.95
 """Share of cases in which a habit has to be seen, to be written down as one."""
 _MAX_VALUES = 12
@@ -58,7 +60,11 @@ def draft_map(runs: Sequence[Run], source: str = "") -> str:
     tools = _tools(called)
     reads = frozenset(tools.of("read"))
     uses = [use for run in called for use in uses_of(run)]
-    objects = {name: entity for name, entity in entities_of(uses, reads).items() if entity.flows and _usable(entity)}
+    objects = {
+        name: entity
+        for name, entity in entities_of(uses, reads).items()
+        if entity.flows and entity.uses >= _SUPPORT and _usable(entity)
+    }
     states = {tool: state for tool in tools.of("action") if (state := _state(called, tool, objects.values()))}
     parts = [
         [f"# Drafted from {len(called)} runs{source and f' in {clean_line(source)}'}; correct what says check first."],
@@ -233,7 +239,7 @@ def _rules(
         look: list[str] = []
         for name, entity in objects.items():
             rests = [_rests(use, entity) for use in done if use.argument in entity.arguments]
-            if rests and sum(rests) >= _MOSTLY * len(rests):
+            if len(rests) >= _SUPPORT and sum(rests) >= _MOSTLY * len(rests):
                 look.append(name)
                 had, of = rested.get(tool, (0, 0))
                 rested[tool] = had + sum(rests), of + len(rests)

@@ -9,7 +9,10 @@ from tradefair.evaluation.foreign.audit.desk import Desk
 from tradefair.evaluation.foreign.audit.map_file import Map
 from tradefair.evaluation.foreign.audit.rules import CHECKS, CONFIRM, Judged
 from tradefair.evaluation.foreign.audit.run import Call, RuleCase, Run, read_run
+from tradefair.evaluation.origins import ADDS_NOT_UP
 
+_COUNTED = ("map.once", "map.retries", "map.unrecovered", "map.gave_up")
+"""Checks that count calls, or look for what followed a refusal: nothing is said where calls may be missing."""
 _NO_USER = "the run holds no word of a user"
 
 
@@ -40,6 +43,7 @@ def judge(run: Run, of: Map) -> Judged:
     for check in checks:
         found += check.ended()
     silent = {} if any(said.role == "user" for said in run.said) else {CONFIRM: _NO_USER}
+    silent |= {} if run.reconciled else dict.fromkeys(_COUNTED, f"the run {ADDS_NOT_UP}")
     order = {check.id: place for place, check in enumerate(CHECKS)}
     kept = [case for case in found if case.rule not in silent]
     kept.sort(key=lambda case: (case.seq, order[case.rule]))

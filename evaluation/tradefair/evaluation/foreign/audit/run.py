@@ -103,6 +103,8 @@ class Run(NamedTuple):
     roles: Mapping[str, str] = {}
     hints: Mapping[str, Mapping[str, Any]] = {}
     reference: Mapping[str, Any] = {}
+    reconciled: bool = True
+    """Whether the import used as many calls as the source holds by its own count."""
 
     @property
     def calls(self) -> Iterator[Call]:
@@ -143,6 +145,7 @@ def run_of_trace(
         {seat.id: seat.role for seat in trace.manifest.core.seats},
         {text(tool.get("name")): tool for tool in map(mapping, sequence(about.get("tools")))},
         mapping(source.get("reference")),
+        source.get("reconciled") is not False,
     )
 
 

@@ -10,6 +10,7 @@ from tradefair.cli.tables import figures, names, show_table, show_text, words
 from tradefair.evaluation.compare.judgement import p_text
 from tradefair.evaluation.foreign.audit.auditing import Audit, Audited
 from tradefair.evaluation.foreign.audit.rates import ANY, NEAR, REFERENCE, WITHIN, Rates, RuleRate, Share
+from tradefair.evaluation.origins import ADD_NOT_UP
 
 _MAX_SHOWN, _MAX_LABELLED = 20, 5
 """Cases that are listed, without and with labels; `--json` has all of them."""
@@ -18,6 +19,8 @@ _MAX_SHOWN, _MAX_LABELLED = 20, 5
 def show_audit(audit: Audit) -> None:
     """Print cases by run and step, then the table of rates, or how many runs each rule was raised in."""
     console = Console()
+    if wrong := sum(not run.reconciled for run in audit.runs):
+        show_text(console, f"{wrong} of {len(audit.runs)} runs {ADD_NOT_UP}", style="red")
     rows = [row for run in audit.runs for row in _cases(run)]
     most = _MAX_LABELLED if audit.labelled else _MAX_SHOWN
     if rows:

@@ -9,7 +9,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from tradefair.contract.errors import ScenarioError, unknown
 from tradefair.evaluation.foreign.importers.items import Reader, WholeReader
@@ -54,6 +54,21 @@ def readers() -> Mapping[str, Reader | WholeReader]:
         with suppress(Exception):
             found.setdefault(entry.name, cast("Reader | WholeReader", entry.load()))
     return found
+
+
+def formats(name: str = "") -> list[dict[str, Any]]:
+    """Every format, or the one of this name: what it is, the version of its reader, and whether an import counts its
+    calls once more. Raises ScenarioError for an unknown one."""
+    known = readers() if not name else {name: reader_of(name)}
+    return [
+        {
+            "format": listed,
+            "version": reader.version if isinstance(reader, Reader) else 1,
+            "counted": isinstance(reader, Reader) and reader.counts is not None,
+            "description": reader.title,
+        }
+        for listed, reader in known.items()
+    ]
 
 
 def game_readers() -> dict[str, Callable[[Sequence[Path], Path], ImportReport]]:

@@ -57,19 +57,23 @@ class Intake:
     ) -> None:
         self.records = self.understood = 0
         self.left_out: Counter[str] = Counter()
+        self.calls: Counter[str] = Counter()
+        """Calls that were taken, by tool."""
+        self.answers = self.odds = 0
         self._spool = spool
         self._file = file
         self._odd = odd
         self._joins = joins
         self._redact = redact
         self._runs = 0
-        self._full = False
+        self.full = False
         # Items of a run mostly stand together.
         self._last: tuple[str | None, Run | None] = (None, None)
 
     def take(self, item: Item, line: int) -> None:
         """The next item; `line` is where the file is being read."""
         if isinstance(item, Odd):
+            self.odds += 1
             return self._odd(item._replace(field=self._plain(item.field), message=self._plain(item.message)))
         if isinstance(item, Tallied):
             self.records += item.records
@@ -120,6 +124,7 @@ class Intake:
         return None
 
     def _call(self, run: Run, call: Call) -> None:
+        self.calls[call.tool if call.tool in self.calls or len(self.calls) < _MAX_TOOLS else ""] += 1
         if call.round is not None:
             self._round(run, call.round, call.at_ns)
         arguments, bad = object_of(call.arguments)
@@ -132,6 +137,7 @@ class Intake:
         if answer.round is not None:
             self._round(run, answer.round, answer.at_ns)
         status, content = settle(answer.result, answer.error, answer.status)
+        self.answers += 1
         self._add(run, ANSWER, answer, None, answer.key[:_MAX_KEY], status, None, self._bytes(content))
 
     def _round(self, run: Run, number: int, at_ns: int | None) -> None:
@@ -185,8 +191,8 @@ class Intake:
             plain = f"{plain[:_MAX_KEY]}#{digest(plain.encode(errors='replace'))[:12]}"
         run = self._spool.run(f"{place}\0{plain}", self._runs < MAX_RUNS)
         if run is None:
-            if not self._full:
-                self._full = True
+            if not self.full:
+                self.full = True
                 self._odd(Odd(line, "run", f"more than {MAX_RUNS:,} runs: those after this line are left out"))
             return None
         if self._file not in run.files:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from tradefair.contract.errors import StorageUnavailable, TradefairError
+from tradefair.evaluation.foreign.importers.counting import ANSWERS, CALLS, Census
 from tradefair.evaluation.foreign.importers.detect import Undetected, detect, next_surest, reader_of
 from tradefair.evaluation.foreign.importers.foreign import Intake
 from tradefair.evaluation.foreign.importers.items import Odd, Reader, WholeReader
@@ -59,7 +60,8 @@ def import_files(
         batch.read(together)
     for path, report in zip(files, reports, strict=True):
         if report.format is not None and not report.used and not report.found:
-            report.empty(next_surest(path, report.format))
+            counts = getattr(reader_of(report.format), "counts", None)
+            report.empty(next_surest(path, report.format), counts.looked_for if counts else "")
     return Imported(reports)
 
 
@@ -127,6 +129,7 @@ class _Batch:
         before = Counter(self._redact.hits) if self._redact is not None else Counter[str]()
         try:
             digests = [self._taken(spool, number, *file) for number, file in enumerate(files)]
+            goes_on: dict[int, FileReport] = {}
             redacted = {} if self._redact is None else dict(self._redact.hits - before)
             for run, rows in spool.runs():
                 path, report, reader = files[run.files[0]]
@@ -141,6 +144,8 @@ class _Batch:
                     source["also"] = [{"file": file, "blake2b": seen} for file, seen in further]
                 if redacted:
                     source["redacted"] = redacted
+                if not all(files[at][1].reconciled for at in run.files):
+                    source["reconciled"] = False
                 if report.left_out:
                     source["left_out"] = dict(report.left_out)
                 stem = path.stem
@@ -152,17 +157,21 @@ class _Batch:
                     report.runs.append(written)
                     for at in run.files[1:]:
                         files[at][1].parts += 1
+                        goes_on[at] = report
+            _counted_together(files, goes_on)
         finally:
             spool.close()
 
     def _taken(self, spool: Spool, number: int, path: Path, report: FileReport, reader: Reader) -> str:
         """Read one file into the spool; its digest."""
         intake = Intake(spool, number, report.odd, joins=reader.joins, redact=self._redact)
+        census = None if reader.counts is None else Census(reader.counts, spool, number)
+        count: dict[str, Any] = {} if census is None else {"count": census.take}
         seen = ""
         try:
             with regular(path) as file:
                 seen = _digest(file)
-                source = Source(file, head_of(path.name, file), report.refused, spool.met)
+                source = Source(file, head_of(path.name, file), report.refused, spool.met, **count)
                 try:
                     for item in reader.read(source):
                         intake.take(item, source.line)
@@ -174,6 +183,8 @@ class _Batch:
         except OSError as error:
             report.odd(Odd(0, "", f"cannot be read: {error.strerror}"))
         report.left_out = intake.left_out
+        if census is not None and not intake.full:
+            report.reconcile(intake, census.bounds(CALLS), census.bounds(ANSWERS).get("", (0, 0)))
         return seen
 
     def _plain(self, text: str) -> str:
@@ -187,6 +198,14 @@ class _Batch:
             name = f"{wanted}-{number}"
         self._names.add(name.lower())
         return name
+
+
+def _counted_together(files: Sequence[tuple[Path, FileReport, Reader]], goes_on: Mapping[int, FileReport]) -> None:
+    """What goes on in one file is counted where it begins, as its calls are."""
+    for at, begins in goes_on.items():
+        more = files[at][1]
+        if not more.runs and more.held is not None and begins.held is not None:
+            begins.held, more.held = begins.held + more.held, 0
 
 
 def _free(path: Path, source: Mapping[str, Any]) -> bool:

@@ -16,6 +16,7 @@ from tradefair.evaluation.foreign.interchange.items import Said as Said
 from tradefair.evaluation.foreign.interchange.items import Tallied as Tallied
 
 if TYPE_CHECKING:
+    from tradefair.evaluation.foreign.importers.counting import Counts
     from tradefair.evaluation.foreign.importers.report import ImportReport
     from tradefair.evaluation.foreign.importers.source import Head, Source
 
@@ -38,6 +39,8 @@ class Reader(NamedTuple):
     version: int = 1
     unit: str = "lines"
     joins: bool = False
+    counts: Counts | None = None
+    """How calls are counted in its raw records, beside how it reads them; None: nothing is compared."""
 
 
 class WholeReader(NamedTuple):

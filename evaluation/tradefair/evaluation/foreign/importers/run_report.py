@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from tradefair.evaluation.foreign.importers.items import Odd, Taken
 from tradefair.evaluation.foreign.importers.writing import RunWritten
+
+
+class Taking(Protocol):
+    """What an import took of a file: calls by tool, answers, and how many things it could not use."""
+
+    calls: Counter[str]
+    answers: int
+    odds: int
+
 
 MAX_ODD = 1_000
 """Findings of a file that are kept; all are counted."""
@@ -35,6 +44,10 @@ class FileReport:
     trace: str | None = None
     no_log: bool = False
     """Whether it only lies in a folder of logs, and nothing in it looks like one."""
+    held: int | None = None
+    """Calls that the file holds by its own count, as near to those that were used as it allows; None: not counted."""
+    differences: Sequence[str] = ()
+    """What does not add up, the first three of it."""
     parts: int = 0
     """Runs of other files that go on in this one; their figures are counted there."""
 
@@ -43,11 +56,34 @@ class FileReport:
         self.faults += 1
         self._keep(odd)
 
-    def empty(self, other: str) -> None:
-        """It was recognised, and no run came of it: nothing in it was of use. `other` is the next surest reader."""
+    def empty(self, other: str, fields: str) -> None:
+        """It was recognised, and no run came of it: nothing in it was of use. `other` is the next surest reader,
+        `fields` are those that were looked for."""
         self.understood = 0
+        sought = f" (looked for {fields})" if fields else ""
         second = f"; the next surest reader is {other}: --format {other}" if other else ""
-        self.odd(Odd(0, "", f"looks like {self.format}, but holds no call and no message of it{second}"))
+        self.odd(Odd(0, "", f"looks like {self.format}, but holds no call and no message of it{sought}{second}"))
+
+    def reconcile(self, taken: Taking, calls: Mapping[str, tuple[int, int]], answers: tuple[int, int]) -> None:
+        """Compare what was taken with what the file holds by its own count, at least and at most.
+
+        A record that could not be used is named already, and each may have held a call.
+        """
+        used = taken.calls.total()
+        least, most = (sum(bounds[end] for bounds in calls.values()) for end in (0, 1))
+        self.held = min(max(used, least), max(most, least))
+        if not least - taken.odds <= used <= max(most, least):
+            differ = [(tool, *calls.get(tool, (0, 0)), taken.calls[tool]) for tool in {**calls, **taken.calls}]
+            told = [
+                f"{tool or 'all tools'}: {number:,} used, {low if number < low else high:,} in the file"
+                for tool, low, high, number in differ
+                if not low <= number <= high
+            ]
+            self.differences = told[:3] or [f"{used:,} calls used, {self.held:,} in the file"]
+        elif min(answers[1], used) - taken.answers - taken.odds > used / 10:
+            self.differences = [f"{taken.answers:,} answers used, {answers[1]:,} in the file"]
+        for told in self.differences:
+            self.odd(Odd(0, "", f"does not add up: {told}"))
 
     def refused(self, line: int, place: str, message: str) -> None:
         """As `odd`, in parts."""
@@ -74,6 +110,11 @@ class FileReport:
         return (self.game or {}).get("warnings", ())
 
     @property
+    def reconciled(self) -> bool:
+        """Whether as many calls were used as the file holds; no finding about calls rests on one that was not."""
+        return not self.differences
+
+    @property
     def used(self) -> bool:
         """Whether a trace came of it, or holds it."""
         return bool(self.runs) or self.parts > 0 or self.trace is not None
@@ -90,6 +131,8 @@ class FileReport:
             "reader_version": self.reader_version,
             "runs": [run._asdict() for run in self.runs],
             **{name: self.total(name) for name in ("calls", "answered", "errors")},
+            "calls_in_file": self.held,
+            "reconciled": self.reconciled,
             "records": self.records,
             "understood": self.understood,
             "left_out": dict(self.left_out),

@@ -59,17 +59,19 @@ def show_imported(imported: Imported) -> None:
 
 def _imported_row(file: FileReport) -> list[str]:
     if file.game is not None or file.trace is not None:
-        return [file.file, file.format or "", "1 trace" if file.trace else "no trace", "", ""]
+        return [file.file, file.format or "", "1 trace" if file.trace else "no trace"]
     if file.no_log:
-        return [file.file, "no log", "", "", ""]
-    runs, calls = len(file.runs), file.total("calls")
-    if file.parts and not runs:
-        told = ["more of a run" if file.parts == 1 else f"more of {file.parts:,} runs", "counted there"]
-        return [file.file, file.format or "", *told, f"{file.understood:,} of {file.records:,} {file.unit}"]
-    return [
-        file.file,
-        file.format or "not known",
-        f"{runs:,} {'run' if runs == 1 else 'runs'}",
-        f"{file.total('answered'):,} of {calls:,} calls answered",
-        f"{file.understood:,} of {file.records:,} {file.unit}",
-    ]
+        return [file.file, "no log", ""]
+    records, calls, errors = f"{file.understood:,} of {file.records:,} {file.unit}", file.total("calls"), ""
+    if file.parts and not file.runs:
+        told = "more of a run" if file.parts == 1 else f"more of {file.parts:,} runs"
+        return [file.file, file.format or "", f"{told}, counted there; {records}"]
+    if failed := file.total("errors"):
+        errors = f"{_counted(failed, 'error')}, "
+    held = "" if file.held is None else f"of {file.held:,} "
+    told = f"{_counted(len(file.runs), 'run')}, {calls:,} {held}calls, {file.total('answered'):,} answered, {errors}"
+    return [file.file, file.format or "not known", f"{told}{_counted(file.total('messages'), 'message')}; {records}"]
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number:,} {thing if number == 1 else thing + 's'}"

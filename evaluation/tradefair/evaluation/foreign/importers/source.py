@@ -158,6 +158,7 @@ class Source:
         head: Head,
         report: Callable[[int, str, str], None],
         met: Callable[[int], bool] = lambda _: False,
+        count: Callable[[str, Any], None] = lambda _, __: None,
     ) -> None:
         self.name = head.name
         self.stem = head.name.rpartition("/")[2].partition(".")[0]
@@ -173,6 +174,7 @@ class Source:
         """Whether a mark (a hash) was met before, in this file or in another one that is joined with it."""
         self._file = file
         self._report = report
+        self._count = count
         self._fields: dict[str, Any] = {}
 
     def _odd(self, line: int, field: str, message: str) -> None:
@@ -201,7 +203,13 @@ class Source:
             except Refused as refused:
                 self._odd(number, "", str(refused) if whole else "cut off")
                 continue
+            self._count("", value)
             yield number, value
+
+    def whole(self) -> Any:
+        """The document that the head holds whole."""
+        self._count("", self.head.value)
+        return self.head.value
 
     def elements(self, *paths: str) -> Iterator[tuple[str, Any]]:
         """The values at these places of one document, in its order, each with its place as `messages.item` names it.
@@ -225,6 +233,7 @@ class Source:
                     self._odd(0, place, str(refused))
                     continue
                 if place in wanted:
+                    self._count(place, value)
                     yield place, value
                 else:
                     self._fields.setdefault(place, value)
@@ -241,6 +250,9 @@ class Source:
         """Of a zip: name and value of each JSON member, one at a time, unpacked within 4 GB in all."""
         for name, content in members_of(self._file, self._odd):
             try:
-                yield name, parsed(content)
+                value = parsed(content)
             except Refused as refused:
                 self._odd(0, name, str(refused))
+                continue
+            self._count(name.partition("/")[0], value)
+            yield name, value

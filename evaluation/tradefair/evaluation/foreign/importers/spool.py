@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 import tempfile
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
@@ -39,6 +39,19 @@ CREATE TABLE items (
 );
 CREATE TABLE notes (id INTEGER PRIMARY KEY, run INTEGER, seat TEXT, body BLOB);
 CREATE TABLE marks (mark INTEGER PRIMARY KEY);
+CREATE TABLE counted (
+    file INTEGER, kind TEXT, run TEXT, tool TEXT, telling TEXT, number INTEGER,
+    PRIMARY KEY (file, kind, run, tool, telling)
+) WITHOUT ROWID;
+"""
+_COUNT = "INSERT INTO counted VALUES (?,?,?,?,?,?) ON CONFLICT DO UPDATE SET number = number + excluded.number"
+# Prompts repeat what was said, and ids of several tellings may name the same: they say what there may be at most.
+_BOUNDS = """
+SELECT tool, sum(least), sum(most) FROM (
+    SELECT tool, max(CASE WHEN telling = '' OR telling LIKE 'prompt%' THEN 0 ELSE number END) AS least,
+        max(number) AS most
+    FROM counted WHERE file = ? AND kind = ? GROUP BY run, tool
+) GROUP BY tool
 """
 _INSERT = (
     "INSERT INTO items (run, at, timed, type, file, step, seat, key, name, extra, body) VALUES (?,?,?,?,?,?,?,?,?,?,?)"
@@ -170,6 +183,16 @@ class Spool:
     def met(self, mark: int) -> bool:
         """Whether this mark (64 bits) was met before."""
         return self._database.execute("INSERT OR IGNORE INTO marks VALUES (?)", (mark,)).rowcount == 0
+
+    def counted(self, file: int, numbers: Mapping[tuple[str, str, str, str], int]) -> None:
+        """Add to the numbers of raw calls and answers of a file, by kind, run, tool and telling."""
+        # Lone surrogates are none that a database takes.
+        rows = ((file, *(name.encode(errors="replace").decode() for name in names), n) for names, n in numbers.items())
+        self._database.executemany(_COUNT, rows)
+
+    def bounds(self, file: int, kind: str) -> dict[str, tuple[int, int]]:
+        """By tool: how many of a kind the file holds, at least and at most, as `counting` explains it."""
+        return {tool: (least, most) for tool, least, most in self._database.execute(_BOUNDS, (file, kind))}
 
     def runs(self) -> Iterator[tuple[Run, Iterator[tuple[int, Row]]]]:
         """Every run that has items, with its rows in order, each with the number that `body` takes."""

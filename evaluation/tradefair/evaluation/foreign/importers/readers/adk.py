@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tradefair.evaluation.foreign.importers.counting import Counts
 from tradefair.evaluation.foreign.importers.items import Fact, Item, Reader
 from tradefair.evaluation.foreign.importers.source import Head, Source
 from tradefair.evaluation.foreign.interchange.messages import At, used
@@ -64,4 +65,6 @@ def _event(told: Transcript, event: dict[str, Any], at: At) -> Iterator[Item]:
         yield from told.left("events without content")
 
 
-READER = Reader("adk", "sessions of Google's Agent Development Kit", sniff, read, unit="events")
+_COUNTS = Counts(silent=(("partial", (True,)),))
+
+READER = Reader("adk", "sessions of Google's Agent Development Kit", sniff, read, unit="events", counts=_COUNTS)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
+from tradefair.evaluation.foreign.importers.counting import Counts
 from tradefair.evaluation.foreign.importers.items import Call, Fact, Item, Odd, Reader
 from tradefair.evaluation.foreign.importers.source import Head, Source
 from tradefair.evaluation.foreign.interchange.messages import At, tools, used, walk
@@ -51,7 +52,7 @@ def read(source: Source) -> Iterator[Item]:
 def _trajectories(source: Source) -> Iterator[tuple[int, Iterable[tuple[str, Any]]]]:
     """Line and parts of every trajectory: a line, an element of a list, or one of the documents of a file."""
     if source.head.lines or source.head.value is not None:
-        for line, value in source.lines() if source.head.lines else [(0, source.head.value)]:
+        for line, value in source.lines() if source.head.lines else [(0, source.whole())]:
             yield from ((line, _places(mapping(held))) for held in sequence(value) or [value])
     elif source.head.listed:
         yield from ((0, _places(mapping(held))) for _, held in source.elements("item"))
@@ -183,4 +184,8 @@ def _ending(fields: dict[str, Any], at: At) -> Iterator[Item]:
         yield Fact(at.run, "", "usd", usd)
 
 
-READER = Reader("atif", "Agent Trajectory Interchange Format (ATIF) 1.x", sniff, read, unit="steps", joins=True)
+_COUNTS = Counts(answers=(("source_call_id", ()),), silent=(("is_copied_context", (True,)),))
+
+READER = Reader(
+    "atif", "Agent Trajectory Interchange Format (ATIF) 1.x", sniff, read, unit="steps", joins=True, counts=_COUNTS
+)

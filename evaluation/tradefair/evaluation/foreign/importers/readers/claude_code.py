@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tradefair.evaluation.foreign.importers.counting import Counts
 from tradefair.evaluation.foreign.importers.items import LONG_ID, Call, Fact, Item, Odd, Reader
 from tradefair.evaluation.foreign.importers.source import Head, Source
 from tradefair.evaluation.foreign.interchange.messages import At, calls_or_answers, used, walk
@@ -172,4 +173,10 @@ class _Log:
         return False
 
 
-READER = Reader("claude-code", "session logs of Claude Code", sniff, read, joins=True)
+_COUNTS = Counts(
+    once=("sessionId", "session_id"),
+    skip=frozenset({"toolUseResult", "tool_use_result", "data", "permission_denials"}),
+    silent=(("isCompactSummary", (True,)),),
+)
+
+READER = Reader("claude-code", "session logs of Claude Code", sniff, read, joins=True, counts=_COUNTS)

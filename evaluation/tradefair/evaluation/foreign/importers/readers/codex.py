@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tradefair.evaluation.foreign.importers.counting import Counts
 from tradefair.evaluation.foreign.importers.items import Fact, Item, Odd, Reader
 from tradefair.evaluation.foreign.importers.source import Head, Source
 from tradefair.evaluation.foreign.interchange.messages import At, used
@@ -107,4 +108,8 @@ class _Log:
             yield from self.told.answer(item, key, whole, item.get("error") or failed, at)
 
 
-READER = Reader("codex", "rollouts of Codex CLI, and what `codex exec --json` prints", sniff, read)
+_COUNTS = Counts(
+    once=(), calls=(("type", tuple(_CALLS)),), silent=(("type", ("event_msg", "turn_context", "compacted")),)
+)
+
+READER = Reader("codex", "rollouts of Codex CLI, and what `codex exec --json` prints", sniff, read, counts=_COUNTS)

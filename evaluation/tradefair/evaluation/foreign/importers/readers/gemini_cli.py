@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tradefair.evaluation.foreign.importers.counting import Counts
 from tradefair.evaluation.foreign.importers.items import Item, Odd, Reader
 from tradefair.evaluation.foreign.importers.source import Head, Source
 from tradefair.evaluation.foreign.interchange.messages import At, used
@@ -100,4 +101,6 @@ def _given(result: Any) -> Any:
     return first(mapping(found), "output", "error") or found
 
 
-READER = Reader("gemini-cli", "chats of Gemini CLI", sniff, read, unit="messages")
+_COUNTS = Counts(once=("id",))
+
+READER = Reader("gemini-cli", "chats of Gemini CLI", sniff, read, unit="messages", counts=_COUNTS)

@@ -10,6 +10,7 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
+from tradefair.evaluation.foreign.importers.counting import Counts
 from tradefair.evaluation.foreign.importers.items import Answer, Call, Fact, Item, Odd, Reader
 from tradefair.evaluation.foreign.importers.source import Head, Source
 from tradefair.evaluation.foreign.interchange.identity import meaning
@@ -285,4 +286,10 @@ def _moment(event: dict[str, Any], field: str) -> int | None:
     return nanoseconds(event.get(field)) or nanoseconds(event.get("timestamp"))
 
 
-READER = Reader("inspect", "logs of Inspect (.eval and .json)", sniff, read, unit="samples")
+_COUNTS = Counts(
+    tellings={"messages": "messages", "input": "prompt", "output": "reply", "events": "tool", "events_data": "prompt"},
+    skip=frozenset({"attachments", "store", "scores", "target", "call", "eval"}),
+    calls=(("event", ("tool",)),),
+)
+
+READER = Reader("inspect", "logs of Inspect (.eval and .json)", sniff, read, unit="samples", counts=_COUNTS)

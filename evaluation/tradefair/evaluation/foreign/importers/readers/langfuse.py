@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tradefair.evaluation.foreign.importers.counting import Counts, Spans
 from tradefair.evaluation.foreign.importers.items import Item, Odd, Reader
 from tradefair.evaluation.foreign.importers.source import Head, Source
 from tradefair.evaluation.foreign.interchange.messages import error_in, tools
@@ -39,8 +40,8 @@ def _pieces(source: Source) -> Iterator[Piece | Odd]:
         for line, value in source.lines():
             yield from _inside(value, line)
         return
-    whole = source.head.value
-    for value in [whole] if whole is not None else (part for _, part in source.elements("item", "data.item")):
+    held = source.head.value is not None
+    for value in [source.whole()] if held else (part for _, part in source.elements("item", "data.item")):
         yield from _inside(value, 0)
 
 
@@ -113,4 +114,9 @@ def _facts(fields: dict[str, Any], given: Any) -> Iterator[tuple[str, Any]]:
     return ((name, value) for name, value in known.items() if value)
 
 
-READER = Reader("langfuse", "traces and observations of Langfuse", sniff, read, unit="observations")
+_COUNTS = Counts(
+    spans=Spans(tools=(("type", ("TOOL", "tool")),), names=("name",), results=("output",), replies=("output",),
+                models=(("type", ("GENERATION", "generation")),))
+)  # fmt: skip
+
+READER = Reader("langfuse", "traces and observations of Langfuse", sniff, read, unit="observations", counts=_COUNTS)

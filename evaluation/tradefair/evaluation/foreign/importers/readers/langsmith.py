@@ -11,6 +11,7 @@ from contextlib import suppress
 from itertools import groupby
 from typing import Any
 
+from tradefair.evaluation.foreign.importers.counting import Counts, Spans
 from tradefair.evaluation.foreign.importers.items import Item, Odd, Reader
 from tradefair.evaluation.foreign.importers.source import Head, Source
 from tradefair.evaluation.foreign.interchange.messages import error_in, tools
@@ -50,9 +51,8 @@ def _pieces(source: Source) -> Iterator[Piece | Odd]:
             for entry in sequence(value) or [value]:
                 yield from _inside(entry, line)
     elif source.head.value is not None:
-        for entry in (
-            sequence(source.head.value) or sequence(mapping(source.head.value).get("runs")) or [source.head.value]
-        ):
+        whole = source.whole()
+        for entry in sequence(whole) or sequence(mapping(whole).get("runs")) or [whole]:
             yield from _inside(entry, 0)
     else:
         yield from _documents(source)
@@ -194,4 +194,9 @@ def _facts(
     return ((name, value) for name, value in known.items() if value)
 
 
-READER = Reader("langsmith", "runs of LangSmith", sniff, read, unit="runs")
+_COUNTS = Counts(
+    spans=Spans(tools=(("run_type", ("tool",)),), names=("name",), results=("outputs",), replies=("outputs",),
+                models=(("run_type", ("llm", "chat_model")),))
+)  # fmt: skip
+
+READER = Reader("langsmith", "runs of LangSmith", sniff, read, unit="runs", counts=_COUNTS)

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from tradefair.contract.answers import settled
+from tradefair.evaluation.foreign.importers.counting import ANSWERS, CALLS, Counts, Seen
 from tradefair.evaluation.foreign.importers.items import Answer, Call, Fact, Item, Odd, Reader, Said, Tallied
 from tradefair.evaluation.foreign.importers.source import Head, Source
 from tradefair.evaluation.foreign.interchange.messages import tools
@@ -270,4 +271,28 @@ class _Reading:
         )
 
 
-READER = Reader("mcp", "MCP tool calls: JSON-RPC, or a record a call", sniff, read)
+def _seen(fields: dict[str, Any]) -> list[Seen] | None:
+    """Calls and answers of a record: of JSON-RPC by its method, of others by tool, as begun and as ended."""
+    tool, result = first(fields, *_TOOL), mapping(fields.get("result"))
+    if _is_rpc(fields):
+        if fields.get("method") == "tools/call":
+            return [Seen(CALLS, name)] if isinstance(name := mapping(fields.get("params")).get("name"), str) else []
+        if result.get("resultType") == "input_required":
+            return [Seen(CALLS, "", number=-1)]
+        return [Seen(ANSWERS, "")] if _TOOL_ANSWER & result.keys() else []
+    if not isinstance(tool, str):
+        return None
+    key = first(fields, *_CALL_IDS)
+    ends = (
+        fields.get("error") is not None or any(name in fields for name in _RESULT) or fields.get("status") in _STATUSES
+    )
+    run = "" if key is None else f"{text(first(fields, *_SESSION))} {key!r}"
+    return [
+        Seen(CALLS, tool, ("ended" if ends else "begun") if run else "once", run),
+        *([Seen(ANSWERS, "")] if ends else []),
+    ]
+
+
+_COUNTS = Counts(texts=True, seen=_seen)
+
+READER = Reader("mcp", "MCP tool calls: JSON-RPC, or a record a call", sniff, read, counts=_COUNTS)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tradefair.evaluation.foreign.importers.counting import Counts
 from tradefair.evaluation.foreign.importers.items import Fact, Item, Odd, Reader
 from tradefair.evaluation.foreign.importers.source import Head, Source
 from tradefair.evaluation.foreign.interchange.messages import At, is_item, tools, used
@@ -69,7 +70,7 @@ def read(source: Source) -> Iterator[Item]:
         for line, value in source.lines():
             yield from reading.record(value, line)
     elif source.head.value is not None:
-        yield from reading.record(source.head.value, 0)
+        yield from reading.record(source.whole(), 0)
     else:
         yield from reading.document(source)
     yield reading.tally.total()
@@ -184,4 +185,8 @@ def _facts(fields: dict[str, Any], at: At) -> Iterator[Fact]:
         yield Fact(at.run, None, "passed", passed)
 
 
-READER = Reader("openai", "chat messages and response items (OpenAI, Anthropic)", sniff, read, unit="messages")
+_COUNTS = Counts()
+
+READER = Reader(
+    "openai", "chat messages and response items (OpenAI, Anthropic)", sniff, read, unit="messages", counts=_COUNTS
+)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tradefair.evaluation.foreign.importers.counting import ANSWERS, CALLS, Counts, Seen
 from tradefair.evaluation.foreign.importers.items import Item, Reader
 from tradefair.evaluation.foreign.importers.source import Head, Source
 from tradefair.evaluation.foreign.interchange.messages import At
@@ -115,4 +116,18 @@ class _Events:
             yield from self.told.answer(event, key, result, failed or None, at)
 
 
-READER = Reader("openhands", "events of OpenHands", sniff, read, unit="events")
+def _seen(fields: dict[str, Any]) -> list[Seen] | None:
+    """The call or the answer of an event of either form."""
+    if fields.get("kind") in _KINDS:
+        acts, seen = fields["kind"] == "ActionEvent", fields["kind"] in ("ObservationEvent", *_KINDS[3:4], *_KINDS[5:])
+        return [Seen(CALLS, text(fields.get("tool_name")))] if acts else [Seen(ANSWERS, "")] if seen else []
+    if "source" not in fields:
+        return None
+    acts = fields.get("action") and fields["action"] not in (*_STATES, *_SPOKEN)
+    seen = fields.get("observation") and fields["observation"] not in _STATES
+    return [Seen(CALLS, "")] if acts else [Seen(ANSWERS, "")] if seen else []
+
+
+_COUNTS = Counts(seen=_seen)
+
+READER = Reader("openhands", "events of OpenHands", sniff, read, unit="events", counts=_COUNTS)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tradefair.evaluation.foreign.importers.counting import Counts, Spans
 from tradefair.evaluation.foreign.importers.items import Item, Odd, Reader
 from tradefair.evaluation.foreign.importers.readers.otel import read_spans
 from tradefair.evaluation.foreign.importers.source import Head, Source
@@ -91,4 +92,15 @@ def _facts(attributes: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     return ((name, value) for name, value in known.items() if value)
 
 
-READER = Reader("openinference", "spans of OpenInference (Phoenix)", sniff, read, unit="spans")
+_COUNTS = Counts(
+    spans=Spans(
+        tools=((Inference.KIND, ("TOOL", "tool")), ("span_kind", ("TOOL", "tool"))),
+        names=(Inference.TOOL, "name"),
+        results=(Inference.OUTPUT,),
+        replies=(Inference.REPLIED,),
+        keys=Inference.CALL_IDS,
+        models=((Inference.KIND, ("LLM", "llm")), ("span_kind", ("LLM", "llm"))),
+    )
+)
+
+READER = Reader("openinference", "spans of OpenInference (Phoenix)", sniff, read, unit="spans", counts=_COUNTS)

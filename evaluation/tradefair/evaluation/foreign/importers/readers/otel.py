@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tradefair.evaluation.foreign.importers.counting import Counts, Spans
 from tradefair.evaluation.foreign.importers.items import EVERYBODY, Item, Odd, Reader
 from tradefair.evaluation.foreign.importers.source import Head, Source
 from tradefair.evaluation.foreign.interchange.flattened import listed
@@ -102,7 +103,7 @@ def read_spans(source: Source) -> Iterator[Span | Odd]:
         for line, value in source.lines():
             yield from spans_in(value, line)
     elif source.head.value is not None:
-        yield from spans_in(source.head.value, 0)
+        yield from spans_in(source.whole(), 0)
     else:
         yield from _document(source)
 
@@ -248,4 +249,17 @@ def _marks(attributes: Mapping[str, Any]) -> dict[str, Any]:
     return {name.removeprefix(OWN): value for name, value in attributes.items() if name.startswith(OWN)}
 
 
-READER = Reader("otel", "OpenTelemetry spans of generative AI and MCP (OTLP JSON)", sniff, read, unit="spans")
+_COUNTS = Counts(
+    spans=Spans(
+        tools=tuple((name, _TOOL_OPERATIONS) for name in (Name.OPERATION, *KINDS)),
+        names=TOOL,
+        results=RESULT,
+        replies=(*REPLIED, INDEXED_REPLIED, REPLIED_CALLS),
+        keys=CALL_ID,
+        inner=((Name.MCP_METHOD, (TOOLS_CALL,)),),
+    )
+)
+
+READER = Reader(
+    "otel", "OpenTelemetry spans of generative AI and MCP (OTLP JSON)", sniff, read, unit="spans", counts=_COUNTS
+)

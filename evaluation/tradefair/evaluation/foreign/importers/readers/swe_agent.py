@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from tradefair.evaluation.foreign.importers.counting import ANSWERS, CALLS, Counts, Seen
 from tradefair.evaluation.foreign.importers.items import Call, Fact, Item, Reader
 from tradefair.evaluation.foreign.importers.source import Head, Source
 from tradefair.evaluation.foreign.interchange.messages import At
@@ -93,4 +94,18 @@ def _message(told: Transcript, message: dict[str, Any], waiting: list[str], at: 
             yield from told.call(extra, waiting[-1], "bash", {"command": command}, at)
 
 
-READER = Reader("swe-agent", "trajectories of SWE-agent and mini-SWE-agent", sniff, read, unit="steps")
+def _seen(fields: dict[str, Any]) -> list[Seen] | None:
+    """The calls of a step; of a message those of its commands, where it has none in the shape of calls."""
+    if "action" in fields:
+        seen = [Seen(ANSWERS, "")] if fields.get("observation") is not None else []
+        return [Seen(CALLS, ""), *seen] if text(fields["action"]).strip() else []
+    actions = sequence(mapping(fields.get("extra")).get("actions"))
+    if "role" not in fields or fields.get("tool_calls"):
+        return None
+    commands = len(actions) or len(_BLOCK.findall(text(fields.get("content"))))
+    return [Seen(CALLS, "bash", number=commands)] if fields["role"] == "assistant" and commands else None
+
+
+_COUNTS = Counts(skip=frozenset({"extra"}), seen=_seen)
+
+READER = Reader("swe-agent", "trajectories of SWE-agent and mini-SWE-agent", sniff, read, unit="steps", counts=_COUNTS)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tradefair.evaluation.foreign.importers.counting import Counts
 from tradefair.evaluation.foreign.importers.items import Fact, Item, Reader
 from tradefair.evaluation.foreign.importers.source import Head, Source
 from tradefair.evaluation.foreign.interchange.messages import At, used, walk
@@ -138,4 +139,6 @@ def _reference(task: dict[str, Any]) -> dict[str, Any]:
     return {"actions": actions, "outputs": outputs} if actions or outputs else {}
 
 
-READER = Reader("tau", "results of tau-bench and tau2", sniff, read, unit="simulations")
+_COUNTS = Counts(skip=frozenset({"tasks", "info", "reward_info"}))
+
+READER = Reader("tau", "results of tau-bench and tau2", sniff, read, unit="simulations", counts=_COUNTS)

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tradefair.evaluation.foreign.importers.counting import ANSWERS, CALLS, Counts, Seen
 from tradefair.evaluation.foreign.importers.items import Fact, Item, Reader
 from tradefair.evaluation.foreign.importers.source import Head, Source
 from tradefair.evaluation.foreign.interchange.messages import At, used
@@ -84,6 +85,25 @@ def _told(told: Transcript, record: dict[str, Any], at: At, seats: set[str]) -> 
     yield from used({"usage": counted}, at) if counted else ()
 
 
+def _seen(fields: dict[str, Any]) -> list[Seen] | None:
+    """The calls and answers that AutoGen puts into one message."""
+    names = [text(mapping(part).get("name")) for part in sequence(fields.get("content"))]
+    match fields.get("type"):
+        case "ToolCallRequestEvent":
+            return [Seen(CALLS, name) for name in names]
+        case "ToolCallExecutionEvent":
+            return [Seen(ANSWERS, "") for _ in names]
+        case _:
+            return None
+
+
+_COUNTS = Counts(silent=(("type", _REPEATED),), seen=_seen)
+
 READER = Reader(
-    "teams", "histories of teams: AutoGen, OpenAI Agents run states, Who&When", sniff, read, unit="messages"
+    "teams",
+    "histories of teams: AutoGen, OpenAI Agents run states, Who&When",
+    sniff,
+    read,
+    unit="messages",
+    counts=_COUNTS,
 )

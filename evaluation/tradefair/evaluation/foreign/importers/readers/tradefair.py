@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tradefair.evaluation.foreign.importers.items import Reader
+from tradefair.evaluation.foreign.importers.readers.mcp import READER as _MCP
 from tradefair.evaluation.foreign.importers.readers.mcp import read
 from tradefair.evaluation.foreign.importers.source import Head
 from tradefair.evaluation.read.objects import mapping
@@ -13,4 +14,4 @@ def sniff(head: Head) -> int:
     return 100 if "seat_view" in mapping(head.value) else 0
 
 
-READER = Reader("tradefair", "what one of our seats saw (export --seat)", sniff, read)
+READER = Reader("tradefair", "what one of our seats saw (export --seat)", sniff, read, counts=_MCP.counts)
