@@ -81,7 +81,8 @@ def test_a_headline_says_how_many_seeds_it_has_and_needs_and_passes_over_what_is
     bazaar = ("play", "double_auction", "--seed", "5", "--agent", "policy:zip", "--no-references", "--ledger", "off")
     assert run([*bazaar, "--seeds", "2", "--out", str(tmp_path)]) == 0
     assert run([*SMOKE, "--seeds", "2", "--no-references", "--out", str(tmp_path)]) == 0
-    trace = next(path for path in tmp_path.glob("*.trace") if evaluate_file(path).outcome.scenario.endswith("/bazaar"))
+    scenarios = {trace.path: trace.scenario for trace in tf.load(tmp_path)}
+    trace = next(path for path, scenario in scenarios.items() if scenario == "double_auction/bazaar")
     with open_trace(trace) as opened:
         (agent,) = agent_seats(opened.seating())
         at = next(event.seq for event in opened.events() if orjson.loads(event.body).get("seat") == agent)

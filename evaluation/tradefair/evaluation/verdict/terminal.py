@@ -210,7 +210,7 @@ def _standing(
     known = [(item, item.outcome.seats[own], own) for item, own in of if item.outcome is not None]
     scores = [
         [
-            major(value) if metric.unit in MINOR else value
+            (major(value) or 0.0) if metric.unit in MINOR else value
             for _, result, _ in known
             if (value := getattr(result, metric.name, None)) is not None
         ]
