@@ -56,9 +56,7 @@ def print_headlines(paths: Iterable[str], *, as_json: bool, verify: bool | None 
                 if over := _passed_over(trace):
                     passed[over] += 1
                     continue
-                refusal = refusal_of(trace, agent_seats(trace.seating())) if proven else None
-                if refusal is not None:
-                    raise TraceError(f"left out, {refusal.reason}{refusal.where}: {refusal.sentence}")
+                _refuse(trace, proven)
                 game = game_of(trace)
                 run = _run(Replays(place))
             games[game, run.label] += 1
@@ -73,12 +71,23 @@ def print_headlines(paths: Iterable[str], *, as_json: bool, verify: bool | None 
         print_json({"headlines": rows, **about})
     else:
         _show(boards)
-        over = f"passed over: {', '.join(f'{many} ({why})' for why, many in passed.items())}" * bool(passed)
-        for note in filter(None, [over, f"left out: {copies} ({ONCE_MORE})" * bool(copies), NOT_ASKED * (not proven)]):
-            say(note)
-    for problem in problems:
-        say(problem)
+        over = ", ".join(f"{many} ({why})" for why, many in passed.items())
+        _say_all([f"passed over: {over}" * bool(over), f"left out: {copies} ({ONCE_MORE})" * bool(copies)])
+        _say_all([NOT_ASKED * (not proven)])
+    _say_all(problems)
     finish(not problems)
+
+
+def _say_all(lines: Iterable[str]) -> None:
+    for line in filter(None, lines):
+        say(line)
+
+
+def _refuse(trace: Trace, proven: bool) -> None:
+    """TraceError for a trace that does not prove what it says, where that is asked."""
+    refusal = refusal_of(trace, agent_seats(trace.seating())) if proven else None
+    if refusal is not None:
+        raise TraceError(f"left out, {refusal.reason}{refusal.where}: {refusal.sentence}")
 
 
 def _shown(place: str | Path) -> str:
