@@ -106,10 +106,14 @@ def _show(rows: list[Row], judged: Iterator[Row]) -> int:
             count, texts = count + 1, _cells(row)
             yield [texts[column.title] for column in kept]
 
-    # Scores of other markets may be wider than those of the first rows.
-    like = [*cells, dict.fromkeys(cells[0], "") | {"score": _WIDE}] if len({row.market for row in rows}) > 1 else cells
+    like = _sample(rows, cells)
     stream_table(console, kept, shown(), [[row[column.title] for column in kept] for row in like])
     return count
+
+
+def _sample(rows: list[Row], cells: list[Mapping[str, str]]) -> list[Mapping[str, str]]:
+    """Rows that columns are as wide as: scores of other markets may be wider than those of the first."""
+    return [*cells, dict.fromkeys(cells[0], "") | {"score": _WIDE}] if len({row.market for row in rows}) > 1 else cells
 
 
 def _cells(row: Row) -> Mapping[str, str]:

@@ -43,16 +43,11 @@ class FigurePage(NamedTuple):
 
 
 def ending(*suffixes: str) -> Callable[[Path | None], Path | None]:
-    """A check of `-o` for a command that writes files of these kinds, into a folder that exists.
-
-    typer.BadParameter lists `suffixes`, or names the folder.
-    """
+    """A check of `-o` for a command that writes files of these kinds: typer.BadParameter lists `suffixes`."""
 
     def checked(path: Path | None) -> Path | None:
         if path is not None and path.suffix.lower() not in suffixes:
             raise typer.BadParameter(f"{path.name[:60]}: a name ends in {', '.join(suffixes)}")
-        if path is not None and not path.parent.is_dir():
-            raise typer.BadParameter(f"{path.parent}: there is no such folder; make it first")
         return path
 
     return checked

@@ -64,6 +64,8 @@ def report(
     except ScenarioError as error:
         raise typer.BadParameter(str(error)) from None
     output = output or _beside(paths[0])
+    if not output.parent.is_dir():
+        raise typer.BadParameter(f"{output.parent}: there is no such folder; make it first")
 
     extent = Extent.of(ledger, len(files))
     made = write_report(
