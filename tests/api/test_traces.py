@@ -6,10 +6,11 @@ Also here:
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import orjson
 import pytest
@@ -20,6 +21,7 @@ from tests.api.conftest import DUEL, FEW
 import tradefair.api as tf
 from tradefair.api.frames import Kind
 from tradefair.cli import run
+from tradefair.evaluation.modes.diagnosis import Status
 from tradefair.evaluation.store.tables import TABLES
 from tradefair.tracestore import jsonl_lines, open_trace
 
@@ -45,6 +47,35 @@ def test_a_trace_says_what_was_played(duel: tf.Trace) -> None:
     assert {finding.id for finding in duel.raised} <= {str(name) for name in duel.findings()["mode"]}
     assert duel.verify() == tf.verify(duel.path)
     assert repr(duel) == f"Trace({str(duel.path)!r})"
+
+
+def test_what_is_printed_is_the_verdict(duel: tf.Trace) -> None:
+    assert str(duel) == str(duel.verdict)
+    assert str(duel).startswith(duel.verdict.sentences[0])
+    both = tf.Traces([duel, duel])
+    assert str(both) == str(both.verdict)
+    assert str(both[:0]) == "Traces(0 of a selection)"
+
+
+def test_a_wrong_name_of_the_module_names_those_that_are_like_it() -> None:
+    with pytest.raises(AttributeError, match="did you mean play"):
+        getattr(tf, "plya")  # noqa: B009
+    assert not hasattr(tf, "__wrapped__")
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_missing_library_of_tables_says_what_to_install(
+    library: str, duel: tf.Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(ImportError, match=f"{library} is not installed: pip install {library}"):
+        getattr(duel.findings(), f"to_{library}")()
+
+
+def test_the_words_of_status_in_the_page_are_those_of_the_code() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "python.md").read_text(encoding="utf-8")
+    line = next(line for line in page.splitlines() if line.startswith("- `status` is"))
+    assert set(re.findall(r"`(\w+)`", line.partition("`count`")[0])) == {"status", *get_args(Status)}
 
 
 def test_evaluate_is_what_the_command_prints(duel: tf.Trace, capsysbinary: pytest.CaptureFixture[bytes]) -> None:

@@ -126,6 +126,7 @@ PLAY = ("play", "double_auction", "--scenario", "smoke")
         ((*PLAY, "--set", "roundz=3"), 2, "roundz: unknown key; did you mean rounds"),
         ((*PLAY, "--agent", "policy:zip", "--model", "policy:gd"), 2, "names the policy: leave --model out"),
         (("report", ".", "-o", "x.pdf"), 2, "x.pdf: a name ends in .html, .htm"),
+        (("report", ".", "-o", "none/x.html"), 2, "none: there is no such folder; make it first"),
         (("evaluate", ".", "-o", "x.xls"), 2, "x.xls: a name ends in .json"),
         (("site", ".", "-o", "e.html"), 2, "a site is a folder"),
         (("site", ".", "-o", "../pages"), 1, ": no trace here"),

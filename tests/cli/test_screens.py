@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import pytest
 from rich.cells import cell_len
 from tests.cli.screens import MEDIA, SNAPSHOTS, by_command, screens
+from tests.evaluation.verdict.cases import FORBIDDEN
 
 # Some fifty commands at four widths, half a minute; texts of verdicts are compared in the default suite.
 
@@ -58,6 +59,14 @@ def test_play_fits_a_screen_says_first_who_did_what_and_ends_with_what_to_do_nex
         # An agent of which nothing was carried out ends with 1.
         idle = command.endswith(("silent", "malformed", "unknown", "refused"))
         assert end == f"exit {int(idle)}", command
+
+
+def test_first_screens_say_no_word_that_only_we_know(plain: Mapping[str, str]) -> None:
+    screens = by_command(plain["80"])
+    first = {command: lines for command, lines in screens.items() if command.split()[0] in ("play", "evaluate")}
+    shown = {command: "\n".join(lines) for command, lines in first.items() if "--all" not in command}
+    assert len(shown) == 11
+    assert {command: FORBIDDEN.findall(text) for command, text in shown.items() if FORBIDDEN.search(text)} == {}
 
 
 def test_a_pipe_is_a_terminal_of_80_columns_without_colour(coloured: Mapping[str, str]) -> None:

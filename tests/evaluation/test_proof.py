@@ -133,7 +133,9 @@ def test_no_table_counts_a_forged_trace(cheats: dict[str, Path], honest: dict[st
     assert (boards["rated"], boards["proof"], left_out) == (0, "re-executed", every)
     assert all("(S1, event " in place for place in _examples(boards["left_out"], "rival not replayed"))
     headlines = shell.json("rate", folder, "--by", "headline", code=1)
-    assert (headlines["headlines"], len(headlines["problems"])) == ([], every)
+    # What changes the scenario is none of the headline's games.
+    passed = sum(headlines["passed_over"].values())
+    assert (headlines["headlines"], len(headlines["problems"]) + passed) == ([], every)
     evaluated = shell.json("evaluate", folder, code=1)
     assert (evaluated["traces"], sum(map(len, evaluated["left_out"].values()))) == ([], every)
     assert "no trace here can be read" in shell.error(["compare", honest["strong"], folder, "--seat", AGENT], 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from tests.options_files import options_file
 
 import tradefair.api as tf
+from tradefair.catalog import market_type
 from tradefair.cli import run
 from tradefair.contract import SeatId
 from tradefair.evaluation.judge.evaluate import evaluate_file
@@ -19,6 +21,7 @@ from tradefair.evaluation.prove.verify import verify_file
 from tradefair.evaluation.reading import agent_seats
 from tradefair.runner.ledger.ledger import SERIES_BUDGET, with_ledgers
 from tradefair.runner.play import playing
+from tradefair.runner.play.references import reference_policies, two_references
 from tradefair.runner.play.summary import summarise
 from tradefair.tracestore import open_trace
 
@@ -51,12 +54,77 @@ def test_a_series_has_an_episode_per_seed_and_each_is_the_one_that_is_played_alo
     series = played("--seeds", "3", "--out", str(tmp_path / "all"))
     assert series["folder"] == str(tmp_path / "all")
     assert [item["outcome"]["outcome"]["seed"] for item in series["episodes"]] == [5, 6, 7]
-    assert len(list((tmp_path / "all").iterdir())) == 3
+    assert len(list((tmp_path / "all").glob("*.trace"))) == 3
     # Over several seeds each seat in its turn: seat number 6 mod 4 is that of S1.
     assert [seats_of_agent(item) for item in series["episodes"]] == [["B2"], ["S1"], ["S2"]]
     alone = played("--seed", "6", "--seat", "S1", "--no-references", "--out", str(tmp_path / "one"))
     heads = [told(Path(item["trace"])).about["head_hash"] for item in (series["episodes"][1], alone)]
     assert heads[0] == heads[1]
+
+
+def test_a_series_says_how_far_it_is_from_the_naive_and_the_best_policy_unless_none_are_wanted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*SMOKE, "--seeds", "2", "--out", str(tmp_path / "two")]) == 0
+    names = sorted(path.name for path in (tmp_path / "two" / "references").iterdir())
+    assert names == [f"{policy}-{seed}.trace" for policy in ("gd", "truthful") for seed in (5, 6)]
+    said = " ".join(lines(capsys)).partition("2 of 2 reproduced")[0]
+    assert re.search(r"(than|as) truthful \(56\).+(than|as) gd \(20\) on the same seeds\.", said)
+    assert run([*SMOKE, "--seeds", "2", "--no-references", "--out", str(tmp_path / "none")]) == 0
+    assert not (tmp_path / "none" / "references").exists()
+    assert "on the same seeds" not in capsys.readouterr().out
+
+
+def test_a_headline_says_how_many_seeds_it_has_and_needs_and_passes_over_what_is_none_of_its_games(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bazaar = ("play", "double_auction", "--seed", "5", "--agent", "policy:zip", "--no-references", "--ledger", "off")
+    assert run([*bazaar, "--seeds", "2", "--out", str(tmp_path)]) == 0
+    assert run([*SMOKE, "--seeds", "2", "--no-references", "--out", str(tmp_path)]) == 0
+    scenarios = {trace.path: trace.scenario for trace in tf.load(tmp_path)}
+    trace = next(path for path, scenario in scenarios.items() if scenario == "double_auction/bazaar")
+    with open_trace(trace) as opened:
+        (agent,) = agent_seats(opened.seating())
+        at = next(event.seq for event in opened.events() if orjson.loads(event.body).get("seat") == agent)
+    tf.fork(trace, at=at, agent="policy:gd", folder=tmp_path / "fork")
+    capsys.readouterr()
+    assert run(["rate", "--by", "headline", str(tmp_path)]) == 0
+    shown = capsys.readouterr()
+    assert re.search(r"policy:zip +-?[\d.]+ +needs 80 seeds +2 of 80\n", shown.out)
+    assert "passed over: " in shown.err
+    assert "2 (another scenario than double_auction/bazaar, unchanged)" in shown.err
+    assert "(a fork)" in shown.err
+
+
+def test_what_a_series_says_to_play_next_is_played_by_the_same_agent(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    idle = ("play", "double_auction", "--seed", "1", "--agent", "react", "--model", "policy:zip")
+    assert run([*idle, "--seeds", "4", "--out", str(tmp_path)]) == 0
+    again = "tradefair play double_auction --scenario double_auction/duel --seeds 4 --agent react --model policy:zip"
+    assert again in capsys.readouterr().out
+
+
+def test_money_of_minor_units_is_money_in_every_row_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRADEFAIR_CACHE", str(tmp_path / "cache"))
+    duel = ("play", "pricing", "--scenario", "smoke", "--seed", "1", "--agent", "policy:nash", "--ledger", "off")
+    assert run([*duel, "--out", str(tmp_path / "runs")]) == 0
+    assert run(["list", str(tmp_path / "runs")]) == 0
+    shown = capsys.readouterr().out
+    assert "profit, currency units" in shown
+    assert "minor units" not in shown
+    # The verdict, the row below it and the list say one number.
+    same = re.findall(r"(?:earned |^policy:nash  +|\.trace +1 +)([\d.,]+(?: million)?)", shown, re.MULTILINE)
+    assert (len(same), len(set(same))) == (3, 1), shown
+
+
+def test_two_references_can_play_the_seats_and_are_the_headline_s_where_these_can() -> None:
+    bazaar, chain = market_type("double_auction"), market_type("marketplace")
+    assert two_references(bazaar, "buyer") == two_references(bazaar, "seller") == ["truthful", "gd"]
+    assert two_references(chain, "business") == reference_policies(chain, "business")[:2]
+    assert two_references(bazaar) == []
 
 
 def test_references_of_a_series_are_played_when_asked_for_and_named_by_seed(
@@ -171,4 +239,4 @@ def test_a_series_that_is_interrupted_says_how_the_rest_is_played(
     told = capsys.readouterr().err
     assert f"2 of 3 episodes are finished; the rest: the same command with --seed 7 --seeds 1 --out {tmp_path}" in told
     assert "--resume" not in told
-    assert len(list(tmp_path.iterdir())) == 2
+    assert len(list(tmp_path.glob("*.trace"))) == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
+from importlib import import_module
 from typing import Any, Literal, TypeAlias
 
 from tradefair.evaluation.store.tables import Cell
@@ -51,31 +52,29 @@ class Frame(Mapping[str, Sequence[Any]]):
     def to_pandas(self) -> Any:
         """A pandas DataFrame. BIGINT becomes int64, or Int64 where a cell is None; DOUBLE float64, with NaN for None.
 
-        Raises ImportError where pandas is not installed.
+        Raises ImportError, which says what to install, where pandas is missing.
         """
         # Imported here: the tables themselves need neither library.
-        import pandas  # pyright: ignore
-
+        pandas = _library("pandas")
         made: dict[str, Any] = {}
         for name, cells in self._columns.items():
             # Left to itself, pandas makes floats of integers with gaps, and loses those above 2**53.
             if self.types[name] == "BIGINT":
-                cells = pandas.array(cells, dtype="Int64" if None in cells else "int64")  # pyright: ignore
+                cells = pandas.array(cells, dtype="Int64" if None in cells else "int64")
             elif self.types[name] == "DOUBLE":
-                cells = pandas.array(cells, dtype="float64")  # pyright: ignore
+                cells = pandas.array(cells, dtype="float64")
             made[name] = cells
-        return pandas.DataFrame(made)  # pyright: ignore
+        return pandas.DataFrame(made)
 
     def to_polars(self) -> Any:
         """A polars DataFrame with columns of String, Int64 and Float64, null for None.
 
-        Raises ImportError where polars is not installed.
+        Raises ImportError, which says what to install, where polars is missing.
         """
-        import polars  # pyright: ignore
-
-        kinds: Any = {"TEXT": polars.String, "BIGINT": polars.Int64, "DOUBLE": polars.Float64}  # pyright: ignore
+        polars = _library("polars")
+        kinds: Any = {"TEXT": polars.String, "BIGINT": polars.Int64, "DOUBLE": polars.Float64}
         schema = {name: kinds[kind] for name, kind in self.types.items()}
-        return polars.DataFrame(self._columns, schema=schema)  # pyright: ignore
+        return polars.DataFrame(self._columns, schema=schema)
 
     def __repr__(self) -> str:
         return f"Frame({self.height} rows: {', '.join(self._columns)})"
@@ -94,3 +93,13 @@ class Frame(Mapping[str, Sequence[Any]]):
 def _shown(cell: Cell) -> str:
     # A trace may hold anything that a stranger wrote: text is escaped before it reaches a notebook.
     return "" if cell is None else escape(str(cell))
+
+
+def _library(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as missing:
+        # A part of the library that is missing is another fault.
+        if missing.name != name:
+            raise
+        raise ImportError(f"{name} is not installed: pip install {name}; the columns themselves need it not") from None

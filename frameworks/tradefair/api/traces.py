@@ -186,6 +186,10 @@ class Trace:
     def __repr__(self) -> str:
         return f"Trace({self.name!r})"
 
+    def __str__(self) -> str:
+        """The verdict, as `print` shows it."""
+        return str(self.verdict)
+
     @cached_property
     def _core(self) -> ManifestCore:
         # From the manifest alone: a folder of traces can be looked through without evaluating one.
@@ -234,6 +238,10 @@ class Traces(Sequence[Trace]):
 
     def __repr__(self) -> str:
         return f"Traces({len(self)} of {self.source or 'a selection'})"
+
+    def __str__(self) -> str:
+        """The verdict on them all, as `print` shows it; of none what they are."""
+        return str(self.verdict) if self._traces else repr(self)
 
     def _repr_html_(self) -> str:
         return f"<code>{escape(repr(self))}</code>"

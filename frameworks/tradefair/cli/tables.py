@@ -96,6 +96,27 @@ def show_table(
         show_text(console, f"… {left_out} more column{'s' * (left_out > 1)}: {more}", style="dim")
 
 
+def stream_table(
+    console: Console,
+    columns: Sequence[Column],
+    rows: Iterable[Sequence[str]],
+    like: Sequence[Sequence[str]],
+    *,
+    more: str = "--json",
+) -> None:
+    """Print rows of names and figures as they come, in columns as wide as those of `like`, which are known before.
+
+    Columns that do not fit are left out, as by `show_table`; a cell that is wider than its column moves its row alone.
+    """
+    sizes = [_width(column, [Text(clean(row[place])) for row in like]) for place, column in enumerate(columns)]
+    block = next(_blocks(columns, sizes, console.width, False))
+    _show_line(console, columns, sizes, {place: Text(columns[place].title, style="bold") for place in block})
+    for row in rows:
+        _show_line(console, columns, sizes, {place: Text(clean(row[place])) for place in block})
+    if left_out := len(columns) - len(block):
+        show_text(console, f"… {left_out} more column{'s' * (left_out > 1)}: {more}", style="dim")
+
+
 def show_text(
     console: Console, text: str, *, style: str | Style = "", indent: str = "", hang: str | None = None
 ) -> None:

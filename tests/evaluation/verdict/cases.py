@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +21,10 @@ from tradefair.evaluation.prove.verify import Check
 from tradefair.evaluation.verdict.series import verdict_of_series
 from tradefair.evaluation.verdict.verdict import Verdict
 
+FORBIDDEN = re.compile(
+    r"\b(?:laps(?:e[sd]?|ing)|findings?|modes?|competent seats|by turns|exploratory|heads?|seal(?:s|ed)?|minor units)\b"
+)
+"""Words of the glossary that nobody knows who reads a first screen, and a unit that is no money."""
 TEXTS = Path(__file__).parent / "texts"
 
 

@@ -22,7 +22,16 @@ from tradefair.evaluation.read.accounts import SeatAccount
 from tradefair.evaluation.verdict.amounts import amount, dollars, number, number_apart, percent, seconds
 from tradefair.evaluation.verdict.of_trace import kind_of, worded
 from tradefair.evaluation.verdict.series import verdict_of_series
-from tradefair.evaluation.verdict.verdict import Beside, Effort, Mistake, Reproduced, Score, SeatVerdict, Verdict
+from tradefair.evaluation.verdict.verdict import (
+    Beside,
+    Effort,
+    Mistake,
+    Reproduced,
+    Score,
+    SeatVerdict,
+    Trouble,
+    Verdict,
+)
 
 
 def seat(
@@ -319,6 +328,34 @@ def test_a_reference_that_some_seeds_lack_has_no_mean() -> None:
     both, one = Beside(name="zip", value=5.0), Beside(name="gd", value=9.0)
     series = verdict_of_series([verdict(seat(beside=(one, both)), seed=1), verdict(seat(beside=(both,)), seed=2)])
     assert [reference.name for reference in series.seats[0].beside] == ["zip"]
+
+
+def test_a_series_says_how_far_its_mean_is_from_each_reference() -> None:
+    beside = (
+        Beside(name="gd", value=20.0, privileged=True),
+        Beside(name="zip", value=12.0),
+        Beside(name="x", value=2.0),
+    )
+    series = verdict_of_series([verdict(seat(12.0, beside=beside), seed=seed) for seed in (1, 2)])
+    # Two episodes that are alike have no interval either.
+    assert series.sentences[0].endswith(
+        "over 2 seeds; 8 less than gd (20, knows hidden facts), as much as zip (12), 10 more than x (2) "
+        "on the same seeds."
+    )
+
+
+def test_seats_of_one_episode_are_one_of_the_episodes_in_which_a_mistake_comes_first() -> None:
+    seats = [seat(0.0, name, mistake=_MISTAKE.model_copy(update={"seat": name})) for name in ("B1", "B2", "B3")]
+    series = verdict_of_series([verdict(*seats, seed=seed) for seed in (1, 2)])
+    assert "such mistakes come first in 2 episodes" in series.text
+
+
+def test_of_an_agent_that_never_acted_it_is_not_said_that_it_made_no_mistake() -> None:
+    trouble = Trouble(kind="never_called", text="it never called a tool.", exit=1)
+    idle = verdict(seat(0.0, trouble=trouble)).model_copy(update={"status": "idle", "trouble": trouble})
+    series = verdict_of_series([idle, idle])
+    assert series.sentences[0] == "In 2 of 2 episodes the agent never called a tool."
+    assert "mistake" not in series.text
 
 
 def test_the_mode_that_comes_first_most_often_is_told_by_its_costliest_instance() -> None:

@@ -19,10 +19,11 @@ from tests.evaluation.playing import played
 from tradefair.api import load
 from tradefair.cli import run
 from tradefair.contract import ScenarioError
+from tradefair.evaluation.commands import list_command
 from tradefair.evaluation.prove.verify import Check
 from tradefair.evaluation.viewer import index as indexing
 from tradefair.evaluation.viewer.filter import KEYS, parse
-from tradefair.evaluation.viewer.folder import Folder
+from tradefair.evaluation.viewer.folder import Folder, Place
 from tradefair.evaluation.viewer.index import Index
 from tradefair.evaluation.viewer.listing import ORDERS, listing_of, ordered
 from tradefair.evaluation.viewer.row import Judged, Row
@@ -160,6 +161,30 @@ def test_the_command_and_python_filter_as_the_viewer_does(
     assert shown.out.startswith("all: scenario teaching/pie, ")
     assert titles.split()[:4] == ["trace", "seed", "score", "findings"]
     assert "scenario" not in titles
+
+
+def test_the_command_prints_each_row_before_the_next_is_judged(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRADEFAIR_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(list_command, "_MEASURED", 1)
+    printed: list[str] = []
+    judge = Index.judge
+
+    def watched(self: Index, place: Place) -> Row:
+        printed.append(capsys.readouterr().out)
+        return judge(self, place)
+
+    monkeypatch.setattr(Index, "judge", watched)
+    assert run(["list", str(runs), "--sort", "seed"]) == 0
+    rest = capsys.readouterr().out
+    # The first row stands there before the second trace is judged; in an order of verdicts all are judged before.
+    assert [".trace" in text for text in printed] == [False, *[True] * (len(printed) - 1)]
+    assert len(printed) > 1
+    assert ".trace" in rest
+    printed.clear()
+    assert run(["list", str(runs), "--sort", "-score"]) == 0
+    assert not any(".trace" in text for text in printed)
 
 
 def test_traces_of_one_second_stand_in_the_order_of_their_seeds() -> None:

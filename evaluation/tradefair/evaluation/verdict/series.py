@@ -191,8 +191,10 @@ def _dearest(rows: Sequence[_Row]) -> tuple[_Row, int] | None:
     if not modes:
         return None
     # The first of equally frequent ones, in the order of the episodes.
-    ((mode, times),) = modes.most_common(1)
+    ((mode, _),) = modes.most_common(1)
     alike = [row for row in awake if row.seat.mistake and row.seat.mistake.mode == mode]
+    # Several seats of one episode are one.
+    times = len({id(row.episode) for row in alike})
     return max(alike, key=lambda row: (row.seat.mistake and row.seat.mistake.lost) or 0.0), times
 
 
@@ -274,7 +276,8 @@ def _sentences(verdict: Verdict, episodes: int) -> list[str]:
     said = [verdict.trouble.text] if verdict.trouble else []
     said.append(_score(verdict, episodes))
     said += filter(None, [_uninformative(verdict)])
-    if verdict.seats:
+    # Of an agent that never acted there is no more to say than that.
+    if verdict.status != "idle" and verdict.seats:
         said += _mistaken(verdict.seats, episodes)
     unknown = ""
     if verdict.unknown_stakes:
@@ -302,9 +305,10 @@ def _score(verdict: Verdict, episodes: int) -> str:
     if len(seats) == 1:
         (seat,) = seats
         spread = ""
-        if seat.score.low is not None and seat.score.high is not None:
+        # Episodes that are all alike say nothing of how far others lie apart.
+        if seat.score.low is not None and seat.score.high is not None and seat.score.low < seat.score.high:
             spread = f" (95 % interval {number(seat.score.low)} to {number(seat.score.high)})"
-        named = [f"{name(row.name)} {number(row.value)}" for row in seat.beside[:3] if row.value is not None]
+        named = [_apart(seat, row, row.value) for row in seat.beside[:3] if row.value is not None]
         said = f"{name(seat.player)} {seat.score.said} {where(seat, verdict)} {over}{spread}"
         beside = [f"; {', '.join(named[:shown])} on the same seeds" for shown in range(len(named), 0, -1)]
         # What does not fit is left out from the end.
@@ -320,6 +324,13 @@ def _score(verdict: Verdict, episodes: int) -> str:
         return f"{count(len(seats), 'player')} {place}; none has a score."
     ends = f"from {number(known[0][0])} ({known[0][1]}) to {number(known[-1][0])} ({known[-1][1]})"
     return f"{count(len(seats), 'player')} {place}, means {ends}."
+
+
+def _apart(seat: SeatVerdict, reference: Beside, value: float) -> str:
+    """The mean gap between a seat and a reference: "52.7 less than gd (250)"."""
+    gap = (seat.score.value or 0.0) - value
+    much = "as much as" if not gap else f"{number(abs(gap))} {'more' if gap > 0 else 'less'} than"
+    return f"{much} {name(reference.name)} ({number(value)}{', knows hidden facts' * reference.privileged})"
 
 
 def _mistaken(seats: Sequence[SeatVerdict], episodes: int) -> list[str]:

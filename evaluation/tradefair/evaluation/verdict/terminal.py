@@ -19,6 +19,7 @@ from tradefair.evaluation.evaluator import evaluator_of, fields_for
 from tradefair.evaluation.figures import Group, figure_of, heading_of
 from tradefair.evaluation.judge.evaluate import Evaluation, relative_numbers, tables_of
 from tradefair.evaluation.judge.reward import reward_metric
+from tradefair.evaluation.ledger import MAJOR, MINOR, major
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Figure
 from tradefair.evaluation.origins import is_foreign
 from tradefair.evaluation.outcome import Outcome, PrimaryMetric, SeatOutcome, refused_note
@@ -108,7 +109,7 @@ def show_runs(runs: Sequence[ForeignRun], *, whole: bool = False) -> None:
             [run.run, RESULTS[run.passed], str(run.raised), str(run.calls), told_at(run.found[0]) if run.found else ""]
             for run in ranked
         ]
-        columns = [*names("run", "result"), *figures("findings", "calls"), *words("first finding")]
+        columns = [*names("run", "result"), *figures("mistakes", "calls"), *words("first mistake")]
     if not cells:
         return
     console.print()
@@ -141,10 +142,9 @@ def _show_standings(console: Console, runs: Sequence[Run], whole: bool, knowing:
     standings = _standings(runs, metrics)
     rows = standings if whole else standings[:_MAX_STANDINGS]
     lone, several = len({row.seat for row in standings}) == 1, len(runs) > 1
-    heads = [*_scores(evaluator.market, metrics), heading_of(evaluator.market, "lapses"), "findings"]
+    heads = [*_scores(evaluator.market, metrics), "turns let pass", "kinds of mistake"]
     who = f"{rows[0].seat} played by" if lone and rows[0].seat != _EVERY else "played by"
-    mean = ", mean" * several
-    columns = [*names("seat", who), *figures("episodes", *(f"{head}{mean}" for head in heads))]
+    columns = [*names("seat", who), *figures("means of episodes" if several else "episodes", *heads)]
     idle = {0: lone, 2: not several}
     cells = [_cells_of(row, knowing) for row in rows]
     console.print()
@@ -162,10 +162,10 @@ def _without(
 
 
 def _scores(market: str, metrics: Sequence[PrimaryMetric]) -> Iterator[str]:
-    """Heads of the scores, with their unit unless the head has it."""
+    """Heads of the scores, with their unit unless the head has it; money as people read it."""
     for metric in metrics:
-        head = heading_of(market, metric.name)
-        yield head if metric.unit in head else f"{head}, {metric.unit}"
+        head, unit = heading_of(market, metric.name), MAJOR if metric.unit in MINOR else metric.unit
+        yield head if unit in head else f"{head}, {unit}"
 
 
 def _cells_of(row: _Standing, knowing: Collection[str]) -> list[Cell]:
@@ -209,7 +209,11 @@ def _standing(
     """Means over these seats of these episodes, those without an outcome left out; "" for `player`: their labels."""
     known = [(item, item.outcome.seats[own], own) for item, own in of if item.outcome is not None]
     scores = [
-        [value for _, result, _ in known if (value := getattr(result, metric.name, None)) is not None]
+        [
+            (major(value) or 0.0) if metric.unit in MINOR else value
+            for _, result, _ in known
+            if (value := getattr(result, metric.name, None)) is not None
+        ]
         for metric in metrics
     ]
     lapses = [sum(result.lapses.values()) for _, result, _ in known]

@@ -110,9 +110,14 @@ class Index:
 
     def judged_rows(self, progress: Progress | None = None, *, references: bool = False) -> list[tuple[Place, Row]]:
         """Every episode of the folder with its verdict, and `references` too; what is not known is evaluated now."""
+        places = [place for place, _ in self.listed_rows(references=references)]
+        return [(place, self.judge(place)) for place in watched(places, progress, lambda place: place.path.name)]
+
+    def listed_rows(self, *, references: bool = False) -> list[tuple[Place, Row]]:
+        """Every episode of the folder as it is known now, and `references` too; evaluates nothing."""
         self.rows()
         places = [place for place in self.folder.scan() if references or _kind(place) == "episode"]
-        return [(place, self.judge(place)) for place in watched(places, progress, lambda place: place.path.name)]
+        return list(zip(places, self.known(places), strict=True))
 
     def known(self, places: Sequence[Place]) -> list[Row]:
         """The rows of these traces, in their order; evaluates nothing."""

@@ -34,6 +34,8 @@ _ORDERS: Mapping[str, Callable[[Row, Judged], Any]] = {
 }
 ORDERS = tuple(_ORDERS)
 """The columns of a list, by which it can be ordered."""
+OF_VERDICTS = frozenset({"score", "better", "findings", "calls", "cost", "check"})
+"""Those of them that are known once a trace is judged."""
 
 
 class Listing(Record):

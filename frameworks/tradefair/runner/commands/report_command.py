@@ -55,6 +55,9 @@ def report(
     from tradefair.evaluation.report.runs import asked_of
     from tradefair.tracestore import find_traces
 
+    output = output or _beside(paths[0])
+    if not output.parent.is_dir():
+        raise typer.BadParameter(f"{output.parent}: there is no such folder; make it first")
     files = [file for path in paths for file in find_traces(path)]
     if compare and len(files) != 2:
         raise typer.BadParameter(f"--compare puts two traces side by side; these are {len(files)}")
@@ -63,7 +66,6 @@ def report(
         check_count(files)
     except ScenarioError as error:
         raise typer.BadParameter(str(error)) from None
-    output = output or _beside(paths[0])
 
     extent = Extent.of(ledger, len(files))
     made = write_report(

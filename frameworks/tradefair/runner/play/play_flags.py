@@ -52,5 +52,5 @@ class Often:
         int | None, typer.Option(min=1, max=1_000, help="Play it so often; reflection carries over what it wrote.")
     ] = None
     references: Annotated[
-        bool | None, typer.Option("--references/--no-references", help="Also play the market's references in its seat.")
+        bool | None, typer.Option("--references/--no-references", help="Also play all of the market's references.")
     ] = None

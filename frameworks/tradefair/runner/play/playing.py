@@ -117,12 +117,12 @@ class _Stage(NamedTuple):
     """Whether the episodes are a series, which says by itself how it is gone on with."""
     episodes: int = 1
 
-    async def play(self, spec: PlaySpec, references: bool, title: str = "") -> Summary:
-        """One episode and its references; a title where it is one of several."""
+    async def play(self, spec: PlaySpec, references: bool, title: str = "", *, two: bool = False) -> Summary:
+        """One episode and its references, or `two` of them; a title where it is one of several."""
         played = await until_stopped(play_episode(spec, opened=partial(self.around, title=title)))
         # Several episodes share one folder of references: their names need the seed.
         wanted = references and not played.stopped
-        beside = await references_of(spec, played.agents, by_seed=bool(title)) if wanted else {}
+        beside = await references_of(spec, played.agents, by_seed=bool(title), two=two) if wanted else {}
         return self.told(summarise(played, beside, ledger=self.ledger, episodes=self.episodes), spec.agent.spec)
 
     def told(self, summary: Summary, agent: AgentSpec) -> Summary:
@@ -173,10 +173,9 @@ def _how_to_go_on(episode: Episode, player: ReadyAgent, reached: str = "") -> st
 
 
 async def _episodes(spec: PlaySpec, stage: _Stage, often: Often, seated: Seated | None, ledger: Extent | None) -> Shown:
-    """One episode, by default with references; or several, by default without."""
+    """One episode, by default with all references; a series, by default with two of them; trials, without."""
     asked = [count for count in (often.seeds, often.trials) if count is not None]
     if not asked:
-        # None means the default, which is yes for one episode and no for several.
         return await stage.play(spec, often.references is not False)
     (count, *others) = asked
     stage = stage._replace(ledger=Extent.of(ledger, count), episodes=count)
@@ -184,7 +183,10 @@ async def _episodes(spec: PlaySpec, stage: _Stage, often: Often, seated: Seated 
         raise ScenarioError("trials repeat one seed, --seeds takes several: leave one out")
 
     async def one(single: PlaySpec, number: int) -> Summary:
-        return await stage.play(single, often.references is True, f"seed {single.seed}, {number + 1} of {count}")
+        title, asked_for = f"seed {single.seed}, {number + 1} of {count}", often.references
+        # None means the default: a series is read by two references, trials by the first of them.
+        played = not often.trials if asked_for is None else asked_for
+        return await stage.play(single, played, title, two=asked_for is None)
 
     if often.trials:
         return await play_trials(spec, count, one)

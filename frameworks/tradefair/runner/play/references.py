@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tradefair.contract import MarketType, SeatId
 from tradefair.contract.kernel.players import AGENT, seat_roles
+from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.outcome import ON_EVERY_SEAT
 from tradefair.files.folders import move_onto
 from tradefair.runner.play.agent_spec import NATIVE, AgentSpec, ready
@@ -31,14 +32,30 @@ def policies_on_every_seat(kind: MarketType, roles: Iterable[str]) -> list[str]:
     return [spec.name for spec in kind.policies.values() if spec.on_every_seat and needed <= spec.roles]
 
 
-async def references_of(spec: PlaySpec, agents: Sequence[SeatId], *, by_seed: bool = False) -> dict[str, Path]:
-    """Play all references of an episode: traces by label, under `references/` of its folder.
+def two_references(kind: MarketType, *roles: str) -> list[str]:
+    """The headline's naive and best policy, if they can play all of these roles; else the market's first two that can.
+
+    Fewer where the market names no reference for them.
+    """
+    headline, needed = evaluator_of(kind.name).headline, frozenset(roles)
+    ends = dict.fromkeys([headline.naive, headline.best] if headline and needed else [])
+    able = [name for name in ends if name in kind.policies and needed <= kind.policies[name].roles]
+    return able if len(able) == 2 else reference_policies(kind, *roles)[:2]
+
+
+async def references_of(
+    spec: PlaySpec, agents: Sequence[SeatId], *, by_seed: bool = False, two: bool = False
+) -> dict[str, Path]:
+    """Play all references of an episode, or `two_references`: traces by label, under `references/` of its folder.
 
     Each sits in all of the agent's seats; of several, only a policy that can play every role among them is one.
     `by_seed` puts the seed into their names, for folders of several episodes.
     """
     roles = seat_roles(spec.kind, spec.scenario)
-    policies = reference_policies(spec.kind, *(roles[seat] for seat in agents))
+    played_by = [roles[seat] for seat in agents]
+    if two:
+        return await play_references(spec, agents, two_references(spec.kind, *played_by), by_seed=by_seed)
+    policies = reference_policies(spec.kind, *played_by)
     played = await play_references(spec, agents, policies, by_seed=by_seed)
     everywhere = policies_on_every_seat(spec.kind, roles.values())
     return played | await play_on_every_seat(spec, everywhere, by_seed=by_seed)

@@ -16,6 +16,7 @@ from tradefair.evaluation.verdict.series import verdict_of_series
 from tradefair.evaluation.verdict.terminal import show_next, show_series, show_verdict
 from tradefair.evaluation.verdict.verdict import NextStep, Verdict
 from tradefair.host.seats.plans import SeatPlan
+from tradefair.runner.play.agent_spec import NATIVE
 from tradefair.runner.play.episode_runner import PlaySpec
 from tradefair.runner.play.summary import Summary
 
@@ -58,7 +59,17 @@ class Series(NamedTuple):
             beside = [summary.own_relative(seat) for summary in with_references for seat in summary.played.agents[:1]]
             sat = [summary.played.agents for summary in self.summaries]
             show_series([summary.evaluation for summary in self.summaries], sat, beside)
-        show_next([_comparison(self.spec.folder), *verdict.next])
+        show_next([_comparison(self.spec.folder), *(self._as_played(step) for step in verdict.next)])
+
+    def _as_played(self, step: NextStep) -> NextStep:
+        """A command that plays anew, with the agent and the model of this series."""
+        if not step.command.startswith("tradefair play ") or "--resume" in step.command:
+            return step
+        spec = self.spec.agent.spec
+        framework = "policy" if spec.framework == NATIVE else spec.framework
+        who = [f"--agent {shlex.quote(framework)}", *([f"--model {shlex.quote(spec.model)}"] if spec.model else [])]
+        url = [f"--base-url {shlex.quote(spec.base_url)}"] if spec.base_url else []
+        return step.model_copy(update={"command": " ".join([step.command, *who, *url])})
 
 
 def _comparison(folder: Path) -> NextStep:
