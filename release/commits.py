@@ -28,6 +28,8 @@ NOT_COUNTED = (
     # Played by `python -m benchmarks.references` and `make interop`.
     "evaluation/*/references/*.json",
     "docs/reference/interop.md",
+    # Written by `make fidelity`.
+    "docs/explanation/fidelity.md",
     # Built from TypeScript.
     "evaluation/*/report/assets/*",
 )
