@@ -65,8 +65,8 @@ def figure(source: str, *tables: str, of: Figure) -> Callable[[Callable[[Asked],
 
 
 def draws(source: str, command: str, **charts: str) -> None:
-    """Say of pictures, by id, which chart of `command` draws each."""
-    FIGURES.update({(source, table): Figure(command, draws=[chart]) for table, chart in charts.items()})
+    """Say of pictures, by id, which charts of `command` draw each."""
+    FIGURES.update({(source, table): Figure(command, draws=chart.split()) for table, chart in charts.items()})
 
 
 class Verdict(NamedTuple):

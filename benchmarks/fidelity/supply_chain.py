@@ -56,10 +56,10 @@ draws(
     "market_bench",
     "tradefair lab population RUNS -o FILE.html",
     figure_3="indices",
-    figure_4="economics",
+    figure_4="npm_by_round profit_by_round",
     figure_5="operations",
     figure_6="similarity",
-    figure_7="slogans",
+    figure_7="slogans spread",
 )
 
 
