@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from benchmarks.fidelity import __main__ as command
-from benchmarks.fidelity.__main__ import Beside, page, summary
+from benchmarks.fidelity.__main__ import Beside, figures, page, summary
 from benchmarks.fidelity.published import BUNDLED, PublishedError, Source, published, read_published
-from benchmarks.fidelity.row import FIGURES, Asked, Figure, Made, Ours, compared, rows_of
+from benchmarks.fidelity.row import Asked, Figure, Made, Ours, compared, rows_of
 from benchmarks.fidelity.seats import Seat, by_label, rows_of_labels
+
+from tests.sample import sample_logs
+from tradefair.evaluation.ratings.charts import leaderboard_charts
+from tradefair.evaluation.ratings.leaderboards import leaderboards
+from tradefair.evaluation.ratings.results import read_results
 
 _FILE = """source = "A paper"
 market = "retail"
@@ -128,12 +134,10 @@ def test_a_row_that_differs_in_silence_is_refused() -> None:
 
 
 def test_every_maker_has_a_reason_and_a_table_of_its_own() -> None:
-    for market in command.MAKERS:
-        command.import_module(f"benchmarks.fidelity.{market}")
     known = {(name, table.id) for name, source in read_published().items() for table in source.table}
-    assert FIGURES.keys() <= known
-    assert all(of.differs.get("") for of in FIGURES.values() if of.make)
-    assert all(of.make or of.draws for of in FIGURES.values())
+    assert figures().keys() <= known
+    assert all(of.differs.get("") for of in figures().values() if of.make)
+    assert all(of.make or of.draws for of in figures().values())
 
 
 def test_rows_of_models_are_filled_by_label_and_others_say_what_they_need(tmp_path: Path) -> None:
@@ -194,3 +198,25 @@ def test_a_file_of_another_may_have_more_rows_and_columns(tmp_path: Path, capsys
 def test_labels_of_the_public_logs_are_rows() -> None:
     rows = {row for name in ("bazaar", "pact") for table in read_published()[name].table for row, _ in table.values}
     assert {*rows_of_labels().values()} <= rows
+
+
+@pytest.mark.parametrize(
+    ("source", "market", "score"), [("bazaar", "double_auction", "csa_logged"), ("pact", "bargaining", None)]
+)
+def test_logs_fill_the_leaderboard_and_every_picture_of_their_source_is_drawn(
+    tmp_path: Path, source: str, market: str, score: str | None
+) -> None:
+    logs = sample_logs(source)[:3]
+    (tmp_path / source).mkdir()
+    for log in logs:
+        (tmp_path / source / log.name).write_bytes(log.read_bytes())
+    with ExitStack() as stack:
+        traces = command.imported(market, tmp_path, stack)
+        made = leaderboards(read_results(traces, series=True, proven=False), score=score)
+        table = read_published()[source].table[0]
+        rows = rows_of(table, figures()[source, "leaderboard"], Asked(table, [], traces))
+    ids = {chart.id for board in made.boards for chart in leaderboard_charts(board)}
+    assert {name for (known, _), of in figures().items() if known == source for name in of.draws} <= ids
+    played = {rows_of_labels().get(row.label, row.label) for board in made.boards for row in board.rows}
+    assert {row.name for row in rows if row.ours} == played & {row for row, _ in table.values}
+    assert {row.verdict.text for row in rows if row.name not in played} == {"needs logs"}

@@ -43,7 +43,6 @@ It is written by `make fidelity`, in about two CPU minutes, from the files of `b
 _LOGS = {"double_auction": ("bazaar", "bazaar-log"), "bargaining": ("pact", "pact-log")}
 # Of the study of collusion a model's opinions are published alone, of which there is no figure of ours.
 _FOLDERS = ("bazaar", "pact", "emergent_collusion")
-MAKERS = ("retail", "double_auction", "bargaining", "supply_chain", "marketplace")
 _RANKED = 4
 """So many rows of a column and more have a rank correlation."""
 
@@ -99,6 +98,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(as_json(found) if given.json else "\n".join([*([f"## {shown}"] if shown else []), *summary(found)]))
 
 
+def figures() -> Mapping[tuple[str, str], Figure]:
+    """How each published table is made, by source and table."""
+    for market in ("retail", "double_auction", "bargaining", "supply_chain", "marketplace"):
+        import_module(f"benchmarks.fidelity.{market}")
+    return FIGURES
+
+
 def _by_market(folder: Path | None) -> Mapping[str, Sequence[Path]]:
     """The traces of a folder by their market. Raises TraceError for a folder without."""
     found: defaultdict[str, list[Path]] = defaultdict(list)
@@ -108,7 +114,7 @@ def _by_market(folder: Path | None) -> Mapping[str, Sequence[Path]]:
     return found
 
 
-def _imported(market: str, logs: Path | None, stack: ExitStack) -> Sequence[Path]:
+def imported(market: str, logs: Path | None, stack: ExitStack) -> Sequence[Path]:
     """The traces of a market's public games."""
     folder, importer = _LOGS.get(market, ("", ""))
     files = sorted((logs / folder).rglob("*.jsonl")) if logs and folder else []
@@ -121,12 +127,10 @@ def _imported(market: str, logs: Path | None, stack: ExitStack) -> Sequence[Path
 def _beside(
     name: str, source: Source, runs: Mapping[str, Sequence[Path]], logs: Path | None, stack: ExitStack
 ) -> Iterator[Beside]:
-    for market in MAKERS:
-        import_module(f"benchmarks.fidelity.{market}")
-    began, imported = _cpu_seconds(), _imported(source.market, logs, stack)
+    began, games = _cpu_seconds(), imported(source.market, logs, stack)
     for table in source.table:
-        of = FIGURES.get((name, table.id))
-        yield Beside(table, of, rows_of(table, of, Asked(table, runs.get(source.market, ()), imported)))
+        of = figures().get((name, table.id))
+        yield Beside(table, of, rows_of(table, of, Asked(table, runs.get(source.market, ()), games)))
     print(
         f"{source.source}: {len(source.table)} tables and figures, {_cpu_seconds() - began:.0f} CPU s", file=sys.stderr
     )

@@ -126,7 +126,7 @@ class ByLabel:
             x, height = (mean(value for seat in seats for value in of(seat)) for of in (across, up))
             if x is not None and height is not None:
                 lines.append(Line(name=label, x=[_short(x)], y=[_short(height)], mark="dots"))
-        note = self._note(words, len(lines), "One dot per label: means over its games.")
+        note = self._note(words, min(len(self._seats), _MOST_ROWS), "One dot per label: means over its games.")
         return XYChart(id=words.id, title=words.title, note=note, x=words.axis, y=y, lines=lines)
 
     def by_round(self, words: Words, name: str, middle: Callable[[Sequence[float]], float | None] = mean) -> XYChart:

@@ -132,16 +132,16 @@ def _charts(episodes: Sequence[Episode]) -> Iterator[Chart]:
         ("npm_by_round", "npm", "Net profit margin by step", Axis(label="margin", unit="share")),
         ("profit_by_round", "pi", "Profit by step", Axis(label="profit", unit="currency units")),
     ):
-        yield _chart(chart, title, f"{_how(seats)} {note}", axis, _lines(seats, name))
-    lines = [line for name in _OPERATIONS for line in _lines(seats, name, panel=name)]
+        yield _chart(chart, title, f"{_how(seats)} {note}", axis, lines_of(seats, name))
+    lines = [line for name in _OPERATIONS for line in lines_of(seats, name, panel=name)]
     yield _chart("operations", "Operations by step", f"{_how(seats)} {note}", _SHARE, lines)
     if not any(step for episode in episodes for step in episode.slogans):
         return
     tribes = [_line(tribe, _means([episode.tribes[tribe] for episode in episodes])) for tribe in episodes[0].tribes]
     similar = Axis(label="similarity", unit="cosine")
     yield _chart("similarity", "Slogans and tribes by step", f"Means of standing slogans. {note}", similar, tribes)
-    yield _map(episodes, note)
-    spread = _means([[_spread(step) for step in episode.slogans] for episode in episodes])
+    yield slogan_map(episodes, note)
+    spread = _means([[spread_of(step) for step in episode.slogans] for episode in episodes])
     text = f"Mean distance of a slogan's similarities from their centre. {note}"
     yield _chart("spread", "Spread of slogans by step", text, Axis(label="distance"), [_line("spread", spread)])
 
@@ -160,7 +160,7 @@ def _how(seats: Sequence[tuple[str, Mapping[str, Series]]]) -> str:
     return "Means by label." if _few(seats) else "Quartiles over retailers."
 
 
-def _lines(seats: Sequence[tuple[str, Mapping[str, Series]]], name: str, panel: str | None = None) -> list[Line]:
+def lines_of(seats: Sequence[tuple[str, Mapping[str, Series]]], name: str, panel: str | None = None) -> list[Line]:
     """A line per label, or quartiles over all seats."""
     if labels := _few(seats):
         own = {label: [figures[name] for other, figures in seats if other == label] for label in labels}
@@ -189,11 +189,12 @@ def _centre(rows: Sequence[Sequence[float]]) -> list[float]:
     return [sum(column) / len(rows) for column in zip(*rows, strict=True)]
 
 
-def _spread(rows: Sequence[Sequence[float]]) -> float | None:
+def spread_of(rows: Sequence[Sequence[float]]) -> float | None:
+    """Mean Euclidean distance of rows from their centre; None without any."""
     return mean(dist(row, _centre(rows)) for row in rows)
 
 
-def _map(episodes: Sequence[Episode], note: str) -> XYChart:
+def slogan_map(episodes: Sequence[Episode], note: str) -> XYChart:
     """Slogans of the first step and the last along the two axes on which their similarities to persona texts vary most.
 
     An axis points to where its largest weight is positive, so that equal traces give equal pictures.
