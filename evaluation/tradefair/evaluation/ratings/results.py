@@ -55,10 +55,10 @@ class SeatResult(NamedTuple):
     privileged: bool
     numbers: tuple[float | None, ...]
     series: tuple[tuple[float | None, ...], ...] = ()
-    conduct: tuple[float | None, ...] = ()
     policy: str = ""
     framework: str = ""
     model: str = ""
+    conduct: tuple[float | None, ...] = ()
 
 
 class GameResult(NamedTuple):
@@ -267,8 +267,8 @@ def _seats(
             seat in seating.privileged,
             _numbers(result, fields),
             tuple(tuple(_entry(value) for value in getattr(result, name)) for name in series),
-            conduct.get(seat, ()),
             *_made_of(seating, seat),
+            conduct.get(seat, ()),
         )
         for seat, result in outcome.seats.items()
     )
