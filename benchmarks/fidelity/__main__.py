@@ -30,7 +30,7 @@ from tradefair.tracestore import find_traces, open_trace
 _HOW = """# Published figures, and ours
 
 After this page you know how near each market comes to the work that it was made after, and where it does not.
-It is written by `make fidelity`, in about two CPU minutes, from the files of `benchmarks/published`.
+It is written by `make fidelity`, in about one CPU minute, from the files of `benchmarks/published`.
 
 - **equal**, to the last digit published; **within N %**, the tolerance that was agreed before; **in the interval**, our
   95 % interval (Student's, over episodes) has the published number. Everything else **differs**, and says why.
