@@ -58,9 +58,15 @@ format: .venv/.complete  ## let ruff format and mend what it can
 bench: .venv/.complete  ## print the benchmarks as a table
 	$(BIN)/python -m benchmarks
 
-fidelity: .venv/.complete  ## measure every published figure beside ours: docs/explanation/fidelity.md (two CPU minutes)
+fidelity: .venv/.complete  ## set every published number beside ours: docs/explanation/fidelity.md; PUBLISHED=, RUNS= or LOGS=DIR: build/fidelity.md
+ifneq ($(PUBLISHED)$(RUNS)$(LOGS),)
+	@mkdir -p build
+	$(BIN)/python -m benchmarks.fidelity --write build/fidelity.md $(if $(PUBLISHED),--published "$(PUBLISHED)") \
+		$(if $(RUNS),--runs "$(RUNS)") $(if $(LOGS),--logs "$(LOGS)")
+else
 	$(BIN)/python -m benchmarks.fidelity --write docs/explanation/fidelity.md
 	$(BIN)/python -m benchmarks.fidelity.supply_chain
+endif
 
 luck: .venv/.complete  ## measure how much of a reward is the seed's, preset by preset: docs/explanation/luck.md (hours; goes on where it was)
 	nice $(BIN)/python -m benchmarks.luck --write docs/explanation/luck.md

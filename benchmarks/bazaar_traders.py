@@ -102,8 +102,8 @@ def public_scores(games: Iterable[BaselineGame]) -> Mapping[str, float]:
     return {player: fmean(values) for player, values in found.items()}
 
 
-def field_scores(count: int) -> Mapping[str, float]:
-    """The same of so many games of the field: eight of its traders in a game, drawn and seated by the seed."""
+def field_scores(count: int) -> Mapping[str, Sequence[float]]:
+    """Each `csa_source` by log id in so many games of the field: eight of its traders, drawn and seated by the seed."""
     chance = Chance("benchmarks.bazaar_traders")
     found: dict[str, list[float]] = defaultdict(list)
     bases = {law: load_scenario("double_auction", "bazaar", {"distribution": law}) for law in LAW_CYCLE}
@@ -122,7 +122,7 @@ def field_scores(count: int) -> Mapping[str, float]:
             score = csa_source(shape, result)
             if score is not None:
                 found[player].append(score.score)
-    return {player: fmean(values) for player, values in found.items()}
+    return found
 
 
 def spearman(public: Mapping[str, float], ours: Mapping[str, float]) -> float:
@@ -156,7 +156,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     games = list(read_games(Path(os.environ["TRADEFAIR_DATA"]) / FILE))
     print("\n".join(lines(games, given.player or NINE)))
     if given.games > 0:
-        public, ours = public_scores(games), field_scores(given.games)
+        field = field_scores(given.games)
+        public, ours = public_scores(games), {player: fmean(scores) for player, scores in field.items()}
         print(f"\n| log id | csa_source, public games | csa_source, {given.games} games of the field |\n|---|---|---|")
         for player in sorted(ours, key=ours.__getitem__, reverse=True):
             print(f"| {player} | {public.get(player, float('nan')):.3f} | {ours[player]:.3f} |")

@@ -30,6 +30,8 @@ NOT_COUNTED = (
     # Solved from public logs, and filled by `python -m benchmarks.csa_fill`.
     "evaluation/*/data/csa_source_table.csv",
     "docs/reference/interop.md",
+    # Written by `make fidelity`.
+    "docs/explanation/fidelity.md",
     # Built from TypeScript.
     "evaluation/*/report/assets/*",
 )

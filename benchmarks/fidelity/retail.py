@@ -1,63 +1,81 @@
-"""RetailBench's oracle, as published: the figures the store was calibrated to, and what was left to be checked by."""
+"""RetailBench: its oracle in our store, and whoever of its agents played here."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
-from statistics import fmean
+from tempfile import TemporaryDirectory
 
-from benchmarks.fidelity.row import Row
-from benchmarks.retail_calibration import CHECK_SEEDS, PUBLISHED
-from benchmarks.retail_play import play_manager
-from tradefair.catalog import load_scenario
-from tradefair.evaluation.markets.retail.ladder import ORACLE, RUNGS, ladder
-from tradefair.evaluation.markets.retail.ladder import PUBLISHED as SOURCE
-from tradefair.evaluation.statistics.paired import interval
-from tradefair.retail.model import RetailScenario
+from benchmarks.fidelity.row import Asked, Figure, Made, figure
+from benchmarks.fidelity.seats import Seat, by_label, named, seats_of
+from benchmarks.retail_calibration import CHECK_SEEDS
+from benchmarks.seated import play_seated
+from tradefair.evaluation.markets.retail.ladder import ORACLE
 
-_COMMAND = "python -m benchmarks.fidelity --source retail"
-_LADDER = "python -m benchmarks.retail_ladder"
-_ONE_RUN = "the source's is one run of a store with other goods; no knob was turned for it"
-
-
-def rows(data: Path | None) -> Iterator[Row]:
-    """The oracle as published on sixteen seeds that the calibration never played; then the ladder."""
-    scenario = load_scenario("retail", "paper")
-    assert isinstance(scenario, RetailScenario)
-    runs = [play_manager(scenario, seed, ORACLE) for seed in CHECK_SEEDS]
-    for target in PUBLISHED.values():
-        values = [float(getattr(run, target.figure)) for run in runs]
-        form = ".0f" if target.value > 1000 else ".4f" if target.value < 1 else ".2f"
-        what = f"oracle: {target.title}, calibrated on other seeds"
-        yield _row(what, target.value, values, form, target.tolerance)
-    yield _row("oracle: days survived", 180, [float(run.days) for run in runs], ".0f", 0.0)
-    # Not calibrated: what the calibration brings along, or does not.
-    yield _row("oracle: expired of units sold or expired", 0.0059, [run.expired_ratio for run in runs], ".4f", differs=(
-        "stock for six days of mean demand is sold before it is old here; " + _ONE_RUN))  # fmt: skip
-    yield from _ladder()
+_ORACLE, _ALL = "Oracle Policy", "all agents"
+_OF_STAGES = (
+    "query_depth", "completeness", "acted_per_day", "missed_high_demand", "supplier_score", "high_demand_cov",
+    "quality_first", "price_first",
+)  # fmt: skip
+_COLUMNS = named(
+    "retail",
+    days="survival_days",
+    net_worth="net_worth_final",
+    units="units_sold",
+    sold_products="sold_products_per_day",
+    direct_calls="direct_calls_per_day",
+    total_calls="total_calls_per_day",
+    tokens="tokens_per_day",
+    # As the source counts, without leaving out the last days.
+    follow_up="follow_up_rate_uncensored",
+    unresolved="unresolved_rate_uncensored",
+    **{name: name for name in _OF_STAGES},
+)
+_CALLS = "the source's oracle asks about each product by itself, ours about many at once"
+_SHARES = ("missed_high_demand", "quality_first", "price_first")
 
 
-def _row(
-    what: str, published: float, values: Sequence[float], form: str, within: float | None = None, *, differs: str = ""
-) -> Row:
-    low, high = interval(values) or (None, None)
-    far = within is not None and abs(fmean(values) - published) > within * published
-    missed = "the mean over these seeds lies outside of the tolerance that it was calibrated to" if far else ""
-    return Row(what, published, fmean(values), low, high, _COMMAND, form, within, differs or missed)
+@figure(
+    "retailbench",
+    "table_1",
+    "figure_3a",
+    "figure_3b",
+    "figure_3c",
+    "figure_3d",
+    "figure_4",
+    of=Figure(
+        f"tradefair play retail --scenario paper --agent 'policy:{ORACLE}'; tradefair rate RUNS -o FILE.html",
+        needs="needs a model",
+        columns=_COLUMNS,
+        within={
+            "days": 0,
+            "net_worth": 0.03,
+            "units": 0.03,
+            "sold_products": 0.02,
+            "stockout_days": 0.06,
+            "return_ratio": 0.025,
+        },
+        differs={
+            "": "one run of the source in a store with other goods; ours is synthetic",
+            "direct_calls": _CALLS,
+            "total_calls": _CALLS,
+        },
+        draws=("evidence", "decisions", "attention", "returning", "suppliers"),
+    ),
+)
+def measured(asked: Asked) -> Made:
+    """The oracle on seeds that no calibration played; of RUNS every label, and all of them together."""
+    runs = [seats_of(path) for path in asked.runs]
+    everybody = [[seat._replace(label=_ALL) for seat in seats] for seats in runs]
+    return by_label([*_oracle(), *runs, *everybody], _COLUMNS, _SHARES)
 
 
-def _ladder() -> Iterator[Row]:
-    """The scripted managers beside the published range of agents, which is no rule's figure to meet."""
-    days, worth = SOURCE.days, SOURCE.net_worth
-    known = {rung.policy: rung for rung in ladder().rungs}
-    for policy in RUNGS[:-2]:
-        rung = known[policy]
-        yield Row(
-            f"{policy}: days survived; net worth (source: best run of each LLM agent)",
-            f"{days[0]} to {days[1]}; {worth[0]:,} to {worth[1]:,}",
-            f"{rung.days:.0f}; {rung.net_worth:,.0f}",
-            None,
-            None,
-            _LADDER,
-            differs="a scripted rule, no LLM agent, in a synthetic store: the order of magnitude may be compared only",
-        )
+@cache
+def _oracle() -> list[list[Seat]]:
+    with TemporaryDirectory() as folder:
+        played = [play_seated("retail", "paper", ORACLE, seed, Path(folder))[0] for seed in CHECK_SEEDS]
+        return [
+            # No model is called: there are no tokens to count.
+            [Seat(_ORACLE, {**seat.figures, "tokens_per_day": 0.0}) for seat in seats_of(path)]
+            for path in played
+        ]

@@ -1,57 +1,139 @@
-"""One published figure beside ours, and what may be said about the two."""
+"""A published number beside ours, and what may be said about the two; makers of ours, by table."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
+
+from benchmarks.fidelity.published import Table
+from tradefair.evaluation.statistics.paired import interval
+
+NO_FIGURE = "no figure of ours"
+
+
+class Ours(NamedTuple):
+    """Our number with its 95 % interval, None where no chance enters or there is one episode."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+Made = Mapping[tuple[str, str], Ours]
+"""Our numbers by (row, column) of the published table."""
+
+
+class Asked(NamedTuple):
+    """What a maker gets: the table, and the traces of its market from RUNS and from the imported LOGS."""
+
+    table: Table
+    runs: Sequence[Path]
+    logs: Sequence[Path]
+
+
+class Figure(NamedTuple):
+    """How a published table is made here.
+
+    `columns`: which columns `make` knows, as names of our figures; another one has no figure of ours. `needs` says what
+    the rows that it leaves out need. `within`: tolerances agreed before, relative, by column; the interval decides the
+    others. `differs` by column, or of "" for all: why ours is another number. `draws`: the charts that `command` makes.
+    """
+
+    command: str
+    needs: str = ""
+    columns: Mapping[str, str] = {}
+    within: Mapping[str, float] = {}
+    differs: Mapping[str, str] = {}
+    draws: Sequence[str] = ()
+    make: Callable[[Asked], Made] | None = None
+
+
+FIGURES: dict[tuple[str, str], Figure] = {}
+"""By source and table."""
+
+
+def figure(source: str, *tables: str, of: Figure) -> Callable[[Callable[[Asked], Made]], Callable[[Asked], Made]]:
+    """Say of a maker which tables it makes."""
+
+    def registered(make: Callable[[Asked], Made]) -> Callable[[Asked], Made]:
+        FIGURES.update({(source, table): of._replace(make=make) for table in tables})
+        return make
+
+    return registered
+
+
+def draws(source: str, command: str, **charts: str) -> None:
+    """Say of pictures, by id, which charts of `command` draw each."""
+    FIGURES.update({(source, table): Figure(command, draws=chart.split()) for table, chart in charts.items()})
+
+
+class Verdict(NamedTuple):
+    """What the last column says; `met` is None where there is nothing to compare."""
+
+    text: str
+    met: bool | None = None
 
 
 class Row(NamedTuple):
-    """A figure of a source, and the same figure of ours.
+    """A published cell beside ours."""
 
-    Numbers are written by `form`; text stands as it is (signs, ranges, "not published"). `low` and `high` are our 95 %
-    interval, None where no chance enters. `within` is the relative tolerance that was agreed before, None where the
-    interval decides. `command` makes our figure. `differs` says what differs and why; a row whose published figure
-    lies outside must say it.
+    name: str
+    column: str
+    published: float
+    ours: Ours | None
+    verdict: Verdict
+    decimals: int = 0
+
+    @property
+    def cells(self) -> Sequence[str]:
+        """As text: row, column, published, ours, interval, verdict."""
+        ends = (self.ours.low, self.ours.high) if self.ours else (None, None)
+        bounds = "–" if None in ends else " to ".join(map(self._text, ends))
+        ours = self._text(self.ours.value if self.ours else None)
+        return (self.name, self.column, self._text(self.published), ours, bounds, self.verdict.text)
+
+    def _text(self, value: float | None) -> str:
+        # Adding 0 takes the sign off −0.
+        return "–" if value is None else f"{round(value, self.decimals) + 0:.{self.decimals}f}"
+
+
+def rows_of(table: Table, of: Figure | None, asked: Asked) -> list[Row]:
+    """A row for each number of the table. ValueError: a row differs, and its maker does not say why."""
+    made: Made = of.make(asked) if of and of.make else {}
+    rows: list[Row] = []
+    for (name, column), published in table.values.items():
+        ours, decimals = made.get((name, column)), table.decimals(column)
+        if ours is not None and of is not None:
+            why = of.differs.get(column, of.differs.get(""))
+            verdict = compared(published, ours, decimals, of.within.get(column), why)
+        elif of is not None and of.make and column in of.columns:
+            verdict = Verdict(of.needs or NO_FIGURE)
+        else:
+            verdict = Verdict(NO_FIGURE)
+        rows.append(Row(name, column, published, ours, verdict, decimals))
+    return rows
+
+
+def compared(published: float, ours: Ours, decimals: int, within: float | None, differs: str | None) -> Verdict:
+    """Whether ours is the published number: to its last digit, within the tolerance, or else by the interval.
+
+    ValueError: it is none of these, and `differs` does not say why.
     """
+    if round(ours.value, decimals) == round(published, decimals):
+        return Verdict("equal", met=True)
+    if within is not None:
+        if abs(ours.value - published) <= within * abs(published):
+            return Verdict(f"within {100 * within:g} %", met=True)
+    elif ours.low is not None and ours.high is not None and ours.low <= published <= ours.high:
+        return Verdict("in the interval", met=True)
+    if not differs:
+        raise ValueError(f"{ours.value} for {published}, and nothing says what differs")
+    return Verdict(f"differs: {differs}", met=False)
 
-    what: str
-    published: float | str | None
-    ours: float | str
-    low: float | None
-    high: float | None
-    command: str
-    form: str = ".2f"
-    within: float | None = None
-    differs: str = ""
 
-    @property
-    def meets(self) -> bool | None:
-        """Whether ours is the published figure; None where the two are no numbers and are not the same text."""
-        if isinstance(self.published, str) or isinstance(self.ours, str) or self.published is None:
-            return True if self.published == self.ours else None
-        if self.within is not None:
-            return abs(self.ours - self.published) <= self.within * abs(self.published)
-        if self.low is not None and self.high is not None:
-            return self.low <= self.published <= self.high
-        return format(self.ours, self.form) == format(self.published, self.form)
-
-    @property
-    def verdict(self) -> str:
-        """What the last column says: that it is met, and by which measure, or what differs."""
-        if self.meets is False and not self.differs:
-            raise ValueError(f"{self.what}: {self.ours} for {self.published}, and nothing says what differs")
-        if not self.meets:
-            return self.differs
-        bound = "in the interval" if self.within is None else f"within {self.within:.0%}".replace("%", " %")
-        exact = self.within is None and self.low is None
-        return f"{'equal' if exact else bound}{'; ' * bool(self.differs)}{self.differs}"
-
-    @property
-    def cells(self) -> tuple[str, ...]:
-        """The row as text: figure, published, ours, interval, what differs."""
-        ends = (self.low, self.high)
-        interval = "–" if None in ends else " to ".join(self._text(end) for end in ends)
-        return (self.what, self._text(self.published), self._text(self.ours), interval, self.verdict)
-
-    def _text(self, value: float | str | None) -> str:
-        return "–" if value is None else value if isinstance(value, str) else format(value, self.form)
+def mean_of(values: Sequence[float]) -> Ours:
+    """Mean with Student's 95 % interval."""
+    low, high = interval(values) or (None, None)
+    return Ours(fmean(values), low, high)

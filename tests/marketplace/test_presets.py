@@ -215,6 +215,7 @@ def test_a_thousand_customers_are_served_and_verified(tmp_path: Path) -> None:
 
 EPISODES = {
     "consideration_set": 300,
+    "welfare_by_search": 60,
     "position_bias": 120,
     "proposal_bias_simultaneous": 120,
     "proposal_bias_staggered": 120,
@@ -224,7 +225,7 @@ EPISODES = {
     "reference": 105,
     "headline": 160,
 }
-LARGE = {"consideration_set", "manipulation_high", "manipulation_competitive"}
+LARGE = {"consideration_set", "welfare_by_search", "manipulation_high", "manipulation_competitive"}
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "markets" / "marketplace.md"
 
 each_plan = pytest.mark.parametrize(

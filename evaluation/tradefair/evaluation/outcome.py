@@ -176,7 +176,8 @@ class RatingRules(Record):
     source picks one framework for each model, the first that differs decides.
     `scores` are seat fields, higher is better, the default first; a duel has one, its profit. `seat_figures` and
     `market_figures` are fields; their means are shown next to the rating, those of `leading` in the ranking itself.
-    `series` are seat fields with a value per round, for charts over games. `potential` names the market field of what
+    `series` are seat fields with a value per round, `conduct` ids of figures of the evaluator's stages, both for charts
+    over games. `potential` names the market field of what
     both seats of a duel could have earned together. `varies` names scenario parameters that may differ within one
     leaderboard, such as the law of private values; episodes that differ in any other are rated apart. `cautions` are
     printed wherever the field of their name is. `errors` names by score the seat field with its expected error, 0 where
@@ -188,6 +189,7 @@ class RatingRules(Record):
     seat_figures: tuple[str, ...] = ()
     leading: tuple[str, ...] = ()
     series: tuple[str, ...] = ()
+    conduct: tuple[str, ...] = ()
     market_figures: tuple[str, ...] = ()
     potential: str = ""
     picked_by: tuple[str, ...] = ()
@@ -199,8 +201,8 @@ class RatingRules(Record):
 class PlayedSeat(NamedTuple):
     """One seat of a rated game, as charts over games read it.
 
-    `game` numbers the games of a leaderboard from 0. `numbers` has the rating's seat fields, `series` those of
-    `RatingRules.series`: a value per closed round, null where there is none, yes as 1.
+    `game` numbers the games of a leaderboard from 0. `numbers` has the rating's seat fields and those of
+    `RatingRules.conduct`, `series` those of its series: a value per closed round, null where there is none, yes as 1.
     """
 
     label: str

@@ -296,19 +296,31 @@ def mutant(read: Any, change: Callable[[Call], list[Call]]) -> Any:
     return changed
 
 
+def kept(call: Call) -> list[Call]:
+    return [call]
+
+
+def dropped(_: Call) -> list[Call]:
+    return []
+
+
+def doubled(call: Call) -> list[Call]:
+    return [call, call._replace(key="more")]
+
+
+def always(reader: Reader) -> Callable[[object], Reader]:
+    """Finds this reader, whatever the file."""
+    return lambda _: reader
+
+
 @pytest.mark.parametrize("sample", CALLING, ids=lambda sample: sample.file)
-@pytest.mark.parametrize(
-    ("change", "more"),
-    [(list, 0), (lambda call: [], -1), (lambda call: [call, call._replace(key="more")], 1)],
-    ids=["as it is", "one dropped", "one doubled"],
-)
+@pytest.mark.parametrize(("change", "more"), [(kept, 0), (dropped, -1), (doubled, 1)])
 def test_a_reader_that_drops_or_doubles_a_call_does_not_add_up(
     sample: Any, change: Any, more: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reader = reader_of(sample.format)
     assert isinstance(reader, Reader)
-    changed = mutant(reader.read, change if more else lambda call: [call])
-    monkeypatch.setattr(importing, "detect", lambda _: reader._replace(read=changed))
+    monkeypatch.setattr(importing, "detect", always(reader._replace(read=mutant(reader.read, change))))
     file = tmp_path / sample.file
     file.write_bytes(sample.content)
     told = import_files([file], tmp_path / "out").files[0]
@@ -331,7 +343,7 @@ def test_a_file_whose_answers_are_lost_does_not_add_up(tmp_path: Path, monkeypat
     def deaf(source: Any) -> Iterator[Any]:
         yield from (item for item in reader.read(source) if not isinstance(item, Answer))
 
-    monkeypatch.setattr(importing, "detect", lambda _: reader._replace(read=deaf))
+    monkeypatch.setattr(importing, "detect", always(reader._replace(read=deaf)))
     file = tmp_path / OPENAI.file
     file.write_bytes(OPENAI.content)
     imported = import_files([file], tmp_path / "out")
@@ -373,7 +385,7 @@ def test_of_a_run_that_does_not_add_up_nothing_is_said_of_repeated_or_refused_ca
     assert "map.retries: " in audit
     assert "add up" not in audit + shown
     reader = cast("Reader", reader_of("openai"))
-    monkeypatch.setattr(importing, "detect", lambda _: reader._replace(read=mutant(reader.read, lambda call: [])))
+    monkeypatch.setattr(importing, "detect", always(reader._replace(read=mutant(reader.read, dropped))))
     raised, audit, shown = told()
     assert not {"refused_calls", "loop"} & {*raised}
     assert "map.retries: " not in audit

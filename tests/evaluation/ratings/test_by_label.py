@@ -82,3 +82,14 @@ def test_spaced_keeps_the_ends_and_the_order(length: int) -> None:
     assert kept == sorted(set(kept))
     assert kept[:1] == [0][:length]
     assert kept[-1:] == [length - 1][:length]
+
+
+def test_a_point_is_the_means_of_two_figures_of_a_label_that_has_both() -> None:
+    seats = [seat("a", 0, 1, score=2), seat("a", 1, 3, score=4), seat("b", 0, score=5)]
+    chart = ByLabel(seats, ["a", "b"]).points(WORDS, average("series"), number("score"), Axis(label="score"))
+    assert [(line.name, line.x, line.y, line.mark) for line in chart.lines] == [("a", [2], [3], "dots")]
+    assert (chart.x.label, chart.y.label, chart.note) == (
+        "gain",
+        "score",
+        "Some numbers. One dot per label: means over its games. From 2 games.",
+    )

@@ -119,6 +119,16 @@ class ByLabel:
             highs=[high for _, _, high in spans],
         )
 
+    def points(self, words: Words, across: Values, up: Values, y: Axis) -> XYChart:
+        """A dot per label: the means of two figures over its seats; labels that lack one are left out."""
+        lines: list[Line] = []
+        for label, seats in list(self._seats.items())[:_MOST_ROWS]:
+            x, height = (mean(value for seat in seats for value in of(seat)) for of in (across, up))
+            if x is not None and height is not None:
+                lines.append(Line(name=label, x=[_short(x)], y=[_short(height)], mark="dots"))
+        note = self._note(words, min(len(self._seats), _MOST_ROWS), "One dot per label: means over its games.")
+        return XYChart(id=words.id, title=words.title, note=note, x=words.axis, y=y, lines=lines)
+
     def by_round(self, words: Words, name: str, middle: Callable[[Sequence[float]], float | None] = mean) -> XYChart:
         """The middle of a series over seats, round by round, null where no seat has a value.
 

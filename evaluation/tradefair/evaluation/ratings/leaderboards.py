@@ -175,12 +175,13 @@ def _led(board: Board, rules: RatingRules, games: Sequence[GameResult]) -> Board
 
 
 def _played(rules: RatingRules, games: Sequence[GameResult]) -> Iterator[PlayedSeat]:
-    """The seats of games whose series were read."""
+    """The seats of games that were read for charts."""
     fields = seat_fields(rules)
     for number, game in enumerate(games):
         for seat in game.seats:
-            if seat.series:
-                numbers = dict(zip(fields, seat.numbers, strict=True))
+            # Read for charts: what was not has neither.
+            if seat.series or seat.conduct:
+                numbers = dict(zip((*fields, *rules.conduct), (*seat.numbers, *seat.conduct), strict=True))
                 series = dict(zip(rules.series, seat.series, strict=True))
                 yield PlayedSeat(seat.label, seat.role, number, numbers, series)
 

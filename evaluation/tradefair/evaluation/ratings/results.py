@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -45,8 +45,8 @@ _DAMAGE = (TraceError, OSError, ValueError, LookupError, TypeError, AttributeErr
 class SeatResult(NamedTuple):
     """One seat of a finished episode; `numbers` are in the order of `seat_fields`, `series` in that of the rules.
 
-    `series` is empty where it was not asked for. `policy` is the scripted policy that played, `framework` and `model`
-    what an agent was made of; "" where there is none.
+    `series` and `conduct` are empty where they were not asked for. `policy` is the scripted policy that played,
+    `framework` and `model` what an agent was made of; "" where there is none.
     """
 
     seat: SeatId
@@ -58,6 +58,7 @@ class SeatResult(NamedTuple):
     policy: str = ""
     framework: str = ""
     model: str = ""
+    conduct: tuple[float | None, ...] = ()
 
 
 class GameResult(NamedTuple):
@@ -242,7 +243,7 @@ def _result(path: Path, trace: Trace, series: bool) -> GameResult:
         return game
     outcome = evaluate(trace)
     return game._replace(
-        seats=_seats(rules, outcome, seating, rules.series if series else ()),
+        seats=_seats(rules, outcome, seating, rules.series if series else (), _conduct(rules, trace) if series else {}),
         figures=_numbers(outcome.market_outcome, rules.market_figures),
         potential=_number(getattr(outcome.market_outcome, rules.potential, None)),
         unusable=_unusable(core.market, outcome, seating) or ("a seat changed hands" if handovers(trace) else ""),
@@ -250,9 +251,13 @@ def _result(path: Path, trace: Trace, series: bool) -> GameResult:
 
 
 def _seats(
-    rules: RatingRules, outcome: Outcome[Any, Any], seating: Seating, series: Sequence[str]
+    rules: RatingRules,
+    outcome: Outcome[Any, Any],
+    seating: Seating,
+    series: Sequence[str],
+    conduct: Mapping[SeatId, tuple[float | None, ...]],
 ) -> tuple[SeatResult, ...]:
-    """The seats with their labels, numbers and `series`, in the order of the outcome."""
+    """The seats with their labels, numbers, `series` and `conduct`, in the order of the outcome."""
     fields = seat_fields(rules)
     return tuple(
         SeatResult(
@@ -263,9 +268,20 @@ def _seats(
             _numbers(result, fields),
             tuple(tuple(_entry(value) for value in getattr(result, name)) for name in series),
             *_made_of(seating, seat),
+            conduct.get(seat, ()),
         )
         for seat, result in outcome.seats.items()
     )
+
+
+def _conduct(rules: RatingRules, trace: Trace) -> dict[SeatId, tuple[float | None, ...]]:
+    """The figures of `RatingRules.conduct` by seat; of a rating without any, nothing is computed."""
+    stages = evaluator_of(trace.manifest.core.market).stages(trace) if rules.conduct else []
+    found: dict[SeatId, dict[str, float | None]] = {}
+    for row in (row for stage in stages for row in stage.figures):
+        for seat in row.seats:
+            found.setdefault(seat, {})[row.id] = row.value
+    return {seat: tuple(_number(values.get(name)) for name in rules.conduct) for seat, values in found.items()}
 
 
 def _made_of(seating: Seating, seat: SeatId) -> tuple[str, str, str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.fidelity.published import published
 from benchmarks.retail_ladder import PAGE, rungs_of, with_ladder
 from benchmarks.retail_play import ManagerRun
 from tests.evaluation.playing import played
@@ -19,7 +20,15 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Policy
 from tradefair.evaluation.judge.evaluate import evaluate_file
 from tradefair.evaluation.markets.retail.evaluator import EVALUATOR
-from tradefair.evaluation.markets.retail.ladder import ORACLE, RUNGS, Ladder, ladder, ladder_sentence, ladder_table
+from tradefair.evaluation.markets.retail.ladder import (
+    ORACLE,
+    PUBLISHED,
+    RUNGS,
+    Ladder,
+    ladder,
+    ladder_sentence,
+    ladder_table,
+)
 from tradefair.evaluation.markets.retail.modes.detectors import MODES
 from tradefair.evaluation.modes.base_rates import scenario_key
 from tradefair.evaluation.modes.diagnosis import Diagnosis
@@ -146,6 +155,19 @@ def test_the_sentence_counts_bankrupt_managers_beside_those_of_the_source() -> N
     worth = {rung.policy: f"{rung.net_worth:,.0f}" for rung in known.rungs}
     assert f"the naive rule ends at {worth['reorder_point']} (best published agent 24,351)" in said
     assert f"the oracle as published at {worth[ORACLE]} (published 131,510). The store is synthetic." in said
+
+
+def test_what_the_sentence_says_of_the_source_is_what_its_table_has() -> None:
+    table = published("retailbench", "table_1")
+    worth, days = (
+        {row: value for (row, column), value in table.items() if column == name} for name in ("net_worth", "days")
+    )
+    assert round(worth.pop("Oracle Policy")) == PUBLISHED.oracle
+    del days["Oracle Policy"]
+    assert (round(min(worth.values())), round(max(worth.values()))) == PUBLISHED.net_worth
+    assert (min(days.values()), max(days.values())) == PUBLISHED.days
+    assert len(days) == PUBLISHED.agents
+    assert sum(day <= PUBLISHED.by_day for day in days.values()) == PUBLISHED.bankrupt
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.fidelity.__main__ import figures
 
+from tradefair.evaluation.charts.chart import XYChart
+from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.judge.evaluate import Evaluation
 from tradefair.evaluation.modes.diagnosis import Diagnosis
+from tradefair.evaluation.ratings.leaderboards import leaderboards
+from tradefair.evaluation.ratings.results import read_results
+from tradefair.tracestore import open_trace
 
 Evaluated = Callable[..., Evaluation]
 MakeDay = Callable[..., Any]
@@ -195,3 +202,26 @@ def test_repeated_events_without_attention_are_counted(evaluated: Evaluated, day
     found = diagnosis_of(evaluated(days))
     assert (found.figure("repeated").numerator, found.figure("repeated").denominator) == (1, 3)
     assert found.figure("continuity").value == 0.0
+
+
+def test_a_board_draws_the_conduct_of_each_label_as_its_stages_have_it(play_retail: Callable[..., Path]) -> None:
+    path = play_retail("careful_reader")
+    (board,) = leaderboards(read_results([path, play_retail("price_first")], series=True, proven=False)).boards
+    charts = {chart.id: chart for chart in board.charts if isinstance(chart, XYChart)}
+    assert {*charts} == {name for (source, _), of in figures().items() if source == "retailbench" for name in of.draws}
+    with open_trace(path) as trace:
+        stages = [row for stage in evaluator_of("retail").stages(trace) for row in stage.figures]
+    known = {row.id.removeprefix("retail."): row.value or 0.0 for row in stages}
+    at = {
+        "evidence": (known["query_depth"], known["completeness"]),
+        "attention": (known["acted_per_day"], known["high_demand_cov"]),
+        "returning": (known["follow_up_rate"], 1 - known["unresolved_rate"]),
+        "suppliers": (known["price_first"], known["quality_first"]),
+        "decisions": (1.0, known["supplier_score"]),
+    }
+    far = max(charts["decisions"].lines, key=lambda line: line.x[0]).x[0]
+    for name, (x, y) in at.items():
+        (line,) = [line for line in charts[name].lines if line.name.startswith("policy:careful_reader")]
+        assert (line.x[0], line.y[0]) == pytest.approx((far if name == "decisions" else x, y), abs=1e-3), name
+    # Without series nothing of the stages is computed.
+    assert all(not seat.conduct for game in read_results([path]).games for seat in game.seats)

@@ -1,14 +1,19 @@
-"""Charts of a supermarket: money, stock, sales and losses, empty shelves, where the gain came from."""
+"""Charts of a supermarket: money, stock, sales and losses, empty shelves, where the gain came from.
+
+And of many runs: how each label looked, decided and came back.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from tradefair.contract.money import currency
+from tradefair.evaluation.charts.by_label import ByLabel, Words, number, with_values
 from tradefair.evaluation.charts.chart import Axis, Band, BarChart, Bars, Chart, HeatChart, Line, XYChart
 from tradefair.evaluation.markets.retail.modes.play import RetailPlay
 from tradefair.evaluation.markets.retail.modes.reading import read_retail
 from tradefair.evaluation.markets.retail.profit import ProfitDecomposition, decompose
+from tradefair.evaluation.outcome import PlayedSeat
 from tradefair.retail.model import DayFacts, RetailScenario, product_id
 from tradefair.tracestore import Trace
 
@@ -17,6 +22,52 @@ _MONEY = Axis(label="amount", unit="currency units")
 _UNITS = Axis(label="units")
 # Levels of the heat chart; 0, no mark, is every other day.
 _SOLD_OUT, _NOTHING_THERE = 1, 2
+
+
+CONDUCT = (
+    "retail.query_depth",
+    "retail.completeness",
+    "retail.supplier_score",
+    "retail.acted_per_day",
+    "retail.high_demand_cov",
+    "retail.follow_up_rate",
+    "retail.unresolved_rate",
+    "retail.price_first",
+    "retail.quality_first",
+)
+"""Figures of the stages that `board_charts` reads."""
+
+
+def board_charts(seats: Sequence[PlayedSeat], labels: Sequence[str]) -> list[Chart]:
+    """The conduct of labels over all their runs: the charts that RetailBench publishes (figures 3a to 3d, and 4)."""
+    by = ByLabel(seats, labels)
+    # The source's closeness is relative to the runs beside it: 1 is exact, 0 as far as the farthest.
+    far = max((value for seat in seats for value in number("price_distance")(seat)), default=0.0)
+
+    def close(seat: PlayedSeat) -> list[float]:
+        return [1 - value / far if far else 1.0 for value in number("price_distance")(seat)]
+
+    def resolved(seat: PlayedSeat) -> list[float]:
+        return [1 - value for value in number("retail.unresolved_rate")(seat)]
+
+    depth, complete, score, acted, covered, followed, _, cheapest, best = map(number, CONDUCT)
+    drawn = (
+        ("evidence", "Evidence before acting", "query depth", depth, "completeness", complete),
+        ("decisions", "Prices and suppliers chosen", "price closeness", close, "supplier score", score),
+        ("attention", "Products acted on, wanted ones covered", "acted on a day", acted, "covered", covered),
+        ("returning", "Coming back", "followed up", followed, "trouble resolved", resolved),
+        ("suppliers", "The cheapest supplier or the best", "cheapest chosen", cheapest, "best chosen", best),
+    )
+    return with_values(
+        [
+            by.points(Words(name, title, "After RetailBench.", _share(across)), values, up, _share(above))
+            for name, title, across, values, above, up in drawn
+        ]
+    )
+
+
+def _share(label: str) -> Axis:
+    return Axis(label=label, unit="products" if label == "acted on a day" else "share")
 
 
 def charts(trace: Trace) -> list[Chart]:

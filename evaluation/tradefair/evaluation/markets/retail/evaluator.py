@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tradefair.contract import SeatId
 from tradefair.contract.kernel.event import ManifestCore
@@ -10,7 +10,7 @@ from tradefair.contract.money import currency
 from tradefair.evaluation.charts.chart import Chart
 from tradefair.evaluation.evaluator import Evaluator
 from tradefair.evaluation.headline import Headline
-from tradefair.evaluation.markets.retail.charts import charts
+from tradefair.evaluation.markets.retail.charts import CONDUCT, board_charts, charts
 from tradefair.evaluation.markets.retail.insight import retail_insight
 from tradefair.evaluation.markets.retail.ladder import PRESET, ladder_sentence, ladder_table
 from tradefair.evaluation.markets.retail.modes.detectors import MODES, stages_of
@@ -27,7 +27,7 @@ from tradefair.evaluation.modes.base_rates import as_shipped
 from tradefair.evaluation.modes.diagnosis import Stage
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.modes.published import RECENCY
-from tradefair.evaluation.outcome import PrimaryMetric, RatingRules
+from tradefair.evaluation.outcome import PlayedSeat, PrimaryMetric, RatingRules
 from tradefair.evaluation.phrases import load_phrases
 from tradefair.evaluation.table import Table
 from tradefair.retail.answers.evidence import EVIDENCE_VERSION, RECENCY_DAYS
@@ -60,6 +60,7 @@ class RetailEvaluator(Evaluator):
             "direct_calls_per_day",
             "tokens_per_day",
         ),
+        conduct=CONDUCT,
         varies=frozenset({"description", "seats", "record", "timing"}),
         # As the source picks the runs that it reports: survival first.
         picked_by=("survival_days", "net_worth_final", "units_sold"),
@@ -109,6 +110,10 @@ class RetailEvaluator(Evaluator):
     def charts(self, trace: Trace) -> list[Chart]:
         """Money, stock, sales, empty shelves and the parts of the gain."""
         return charts(trace)
+
+    def board_charts(self, seats: Sequence[PlayedSeat], labels: Sequence[str], score: str) -> list[Chart]:
+        """Evidence, decisions, attention and coming back by label."""
+        return board_charts(seats, labels)
 
     def tables(self, outcome: RetailOutcome) -> list[Table]:
         """Stock, service and calls; the parts of the gain, whole and by category; the ladder in the reference store."""

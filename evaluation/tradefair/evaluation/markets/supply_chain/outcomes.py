@@ -397,6 +397,16 @@ def _seat(play: SupplyPlay, seat: SeatId) -> SupplyChainSeat:
     )
 
 
+def alone(play: SupplyPlay, place: int) -> dict[SeatId, SupplyChainSeat]:
+    """Every retailer over one closed round, the one at `place`; its osi is that of the rounds up to there."""
+    whole = play._replace(rounds=play.rounds[: place + 1])
+    one = play._replace(rounds=[play.rounds[place]])
+    return {
+        seat: _seat(one, seat).model_copy(update={"osi": _orders(whole.of(seat), seat, play.scenario)["osi"]})
+        for seat in play.seats
+    }
+
+
 def _profits(rows: Sequence[SeatRound]) -> dict[str, Any]:
     """Profit and revenue in currency units, whole and by round."""
     profits = [row.own.profit for row in rows]

@@ -15,6 +15,7 @@ from typing import Any
 
 import orjson
 import pytest
+from benchmarks.fidelity.__main__ import figures
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
@@ -25,7 +26,10 @@ from tests.evaluation.playing import played
 from tradefair.catalog import market_type
 from tradefair.cli import run
 from tradefair.contract import ToolAnswer, ToolCall, Turns, TurnView
+from tradefair.evaluation.charts.chart import BarChart
+from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.markets.marketplace.experiments.bias import Choice, order_bias
+from tradefair.evaluation.markets.marketplace.experiments.figure import experiment_page
 from tradefair.evaluation.markets.marketplace.experiments.manipulation import SURFACES
 from tradefair.evaluation.markets.marketplace.experiments.model import (
     BiasRow,
@@ -36,6 +40,7 @@ from tradefair.evaluation.markets.marketplace.experiments.model import (
 from tradefair.evaluation.markets.marketplace.experiments.permutation import DRAWS, Block, permutation_test
 from tradefair.evaluation.markets.marketplace.experiments.report import experiment_report
 from tradefair.evaluation.markets.marketplace.experiments.runs import Shopper, episode_of
+from tradefair.evaluation.markets.marketplace.experiments.search import BASELINES
 from tradefair.evaluation.statistics import sign_flip
 from tradefair.host.server.wire import untrusted
 from tradefair.tracestore import find_traces, open_trace
@@ -506,3 +511,26 @@ def test_signs_are_counted_exactly_as_far_as_is_asked() -> None:
     many = sign_flip([1.0, -1.0] * 11, exact_to=20, draws=20_000)
     assert many is not None
     assert (many.method, many.p) == ("20,000 draws", 1.0)
+
+
+# --- search ---------------------------------------------------------------------------------------------------------
+
+
+def test_welfare_by_search_stands_beside_what_simple_choices_earn(tmp_path: Path) -> None:
+    episodes = [
+        Episode("marketplace/small_demo", "item_searcher", seed=seed, overrides={"search_algorithm": search})
+        for search, seed in (("lexical", 1), ("optimal", 1), ("lexical", 2))
+    ]
+    report = _played(tmp_path, episodes)
+    (row,) = report.search
+    with open_trace(tmp_path / "0.trace") as trace:
+        market = evaluator_of("marketplace").outcomes(trace).market_outcome
+    # Of the one seed that both searches have.
+    assert (row.agent, row.runs, {*row.welfare}) == ("item_searcher", 1, {"lexical", "optimal"})
+    assert row.welfare["lexical"] == market.welfare
+    assert row.baselines == {name: getattr(market, name) for name in BASELINES}
+    (chart,) = experiment_page(report, "tradefair lab experiment").charts
+    assert isinstance(chart, BarChart)
+    assert ([chart.id], len(chart.names)) == (figures()["magentic", "figure_4"].draws, 2 + len(BASELINES))
+    assert chart.marks is not None
+    assert {*chart.marks.values} == {market.optimal}

@@ -17,10 +17,10 @@ def experiment(
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     output: Output = None,
 ) -> int:
-    """Bias, manipulation and overload in a marketplace: exact p-values over the arms of a sweep.
+    """Bias, manipulation, overload and search in a marketplace, over the arms of a sweep, with exact p-values.
 
     Play it first: tradefair sweep marketplace/position_bias (or proposal_bias_staggered, manipulation_high,
-    consideration_set, …). Exit code 1 when a trace had to be left out, or none is of an experiment.
+    consideration_set, welfare_by_search, …). Exit code 1 when a trace had to be left out, or none is of an experiment.
     """
     # numpy and the market's models take a while: --help does without.
     from tradefair.evaluation.markets.marketplace.experiments.report import experiment_report
@@ -39,4 +39,4 @@ def experiment(
         from tradefair.evaluation.markets.marketplace.experiments.figure import experiment_page
 
         say(f"{output}: {write(experiment_page(report, command_line('lab', 'experiment', *traces)), output)}")
-    return 1 if report.left_out or not (report.bias or report.manipulation or report.overload) else 0
+    return 1 if report.left_out or not report.found else 0

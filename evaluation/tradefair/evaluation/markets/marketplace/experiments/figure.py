@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tradefair.evaluation.charts import Axis, BarChart, Bars, Chart, Line, XYChart
-from tradefair.evaluation.markets.marketplace.experiments.model import BiasRow, ExperimentReport, OverloadRow
+from tradefair.evaluation.markets.marketplace.experiments.model import BiasRow, ExperimentReport, OverloadRow, SearchRow
+from tradefair.evaluation.markets.marketplace.experiments.search import BASELINES
 from tradefair.evaluation.markets.marketplace.experiments.show import parts_of
 from tradefair.evaluation.report.outputs import FigurePage
 from tradefair.evaluation.verdict.verdict import Verdict
@@ -19,7 +20,7 @@ def experiment_page(report: ExperimentReport, command: str) -> FigurePage:
         verdict=Verdict(kind="comparison", status="played", market="marketplace", scenario="").saying(
             sentence for part in parts for sentence in part.found
         ),
-        charts=[*_ranks(report), *_shares(report), *_sizes(report)],
+        charts=[*_ranks(report), *_shares(report), *_sizes(report), *_searches(report)],
         tables=[part.table.titled(part.title) for part in parts],
         notes=[f"left out {path}: {why}" for path, why in report.left_out.items()],
         method=" ".join(note for part in parts for note in part.notes),
@@ -78,5 +79,24 @@ def _sizes(report: ExperimentReport) -> Iterator[Chart]:
         )
 
 
-def _name(row: BiasRow | OverloadRow, more: str) -> str:
+def _searches(report: ExperimentReport) -> Iterator[Chart]:
+    """A chart per scenario: agents by search, then what simple choices earn; the mark is the optimum."""
+    for place, scenario in enumerate(dict.fromkeys(row.scenario for row in report.search)):
+        rows = [row for row in report.search if row.scenario == scenario]
+        bars = {f"{_name(row, row.where)}: {name}": value for row in rows for name, value in row.welfare.items()}
+        simple = {name.replace("_", " "): rows[0].baselines[name] for name in BASELINES}
+        optimum = rows[0].baselines["optimal"]
+        yield BarChart(
+            id=f"welfare_by_search_{place}" if place else "welfare_by_search",
+            title=f"Welfare by search, {scenario.partition('/')[2] or scenario}",
+            note="Below the agents stands what simple choices would earn; the mark is the optimum.",
+            x=Axis(label="mean welfare", unit="currency units"),
+            y=Axis(label="agent and search"),
+            names=[*bars, *simple],
+            bars=Bars(name="welfare", values=[*bars.values(), *simple.values()]),
+            marks=Bars(name="optimum", values=[optimum] * (len(bars) + len(simple))),
+        )
+
+
+def _name(row: BiasRow | OverloadRow | SearchRow, more: str) -> str:
     return ", ".join(filter(None, (row.agent, row.scenario.partition("/")[2], more)))

@@ -163,6 +163,20 @@ class OverloadRow(Record):
         return any(pair.overload for pair in self.pairs)
 
 
+class SearchRow(Record):
+    """An agent's mean welfare an episode by search, on the same seeds, and `baselines`: what simple choices would earn.
+
+    A baseline is null where hidden facts are missing.
+    """
+
+    scenario: str
+    agent: str
+    where: str
+    runs: int
+    welfare: dict[str, float]
+    baselines: dict[str, float | None]
+
+
 class ExperimentReport(Record):
     """All experiments that the traces belong to; `left_out` maps the path of an unused trace to the reason."""
 
@@ -170,4 +184,10 @@ class ExperimentReport(Record):
     bias: list[BiasRow]
     manipulation: list[ManipulationCell]
     overload: list[OverloadRow]
+    search: list[SearchRow]
     left_out: dict[str, str]
+
+    @property
+    def found(self) -> bool:
+        """Whether the traces are of an experiment."""
+        return bool(self.bias or self.manipulation or self.overload or self.search)

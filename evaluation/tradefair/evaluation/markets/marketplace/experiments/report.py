@@ -11,13 +11,14 @@ from tradefair.evaluation.markets.marketplace.experiments.manipulation import CO
 from tradefair.evaluation.markets.marketplace.experiments.model import BiasRow, ExperimentReport
 from tradefair.evaluation.markets.marketplace.experiments.overload import overload_rows
 from tradefair.evaluation.markets.marketplace.experiments.runs import Episode, Shopper, cells, read_episodes
+from tradefair.evaluation.markets.marketplace.experiments.search import search_rows
 from tradefair.evaluation.progress import Progress
 
 By = Literal["list position", "arrival"]
 
 
 def experiment_report(paths: Iterable[Path], progress: Progress | None = None) -> ExperimentReport:
-    """Bias where lists or arrivals are permuted, manipulation where texts are planted, overload where pages differ.
+    """Bias where orders are permuted, manipulation where texts are planted, overload and search where these differ.
 
     Never raises for a trace that cannot be used: `left_out` says why, by path.
     """
@@ -27,6 +28,7 @@ def experiment_report(paths: Iterable[Path], progress: Progress | None = None) -
         bias=[*bias_rows(read.episodes, "list position"), *bias_rows(read.episodes, "arrival")],
         manipulation=list(manipulation_cells(read.episodes)),
         overload=list(overload_rows(read.episodes)),
+        search=list(search_rows(read.episodes)),
         left_out={str(path): why for path, why in read.left_out},
     )
 

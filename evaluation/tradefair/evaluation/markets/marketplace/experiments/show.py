@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from rich.text import Text
 
@@ -14,10 +14,13 @@ from tradefair.evaluation.markets.marketplace.experiments.model import (
     ExperimentReport,
     ManipulationCell,
     OverloadRow,
+    SearchRow,
 )
+from tradefair.evaluation.markets.marketplace.experiments.search import BASELINES
 from tradefair.evaluation.table import Rows, number_text
 from tradefair.evaluation.verdict.amounts import percent
 
+_Row: TypeAlias = BiasRow | ManipulationCell | OverloadRow | SearchRow
 _SMALL = 0.001
 _MOST = 10
 _PLAY = "tradefair sweep marketplace/position_bias"
@@ -52,6 +55,9 @@ def parts_of(report: ExperimentReport) -> list[Part]:
         )
         title = "overload: messages sent and mean welfare by results per page"
         parts.append(Part(title, _overload_rows(report.overload), [note], _overloaded(report.overload)))
+    if report.search:
+        note = "what simple choices would earn at list prices: of all items, the cheapest, of what fits, the most"
+        parts.append(Part("search: mean welfare by search", _search_rows(report.search), [note], []))
     return parts
 
 
@@ -66,7 +72,7 @@ def show(report: ExperimentReport) -> None:
             _say(console, note)
         for sentence in part.found:
             _say(console, sentence, style="bold")
-    if not (report.bias or report.manipulation or report.overload):
+    if not report.found:
         _say(console, f"no experiment among these traces; play one: {_PLAY} --out FOLDER")
     lines = [f"left out {path}: {why}" for path, why in report.left_out.items()]
     for line in lines[:_MOST]:
@@ -211,17 +217,30 @@ def _dropped(row: OverloadRow) -> str:
     return f"{said}; in {len(pairs)} of {len(row.pairs)} pairs of sizes"
 
 
+def _search_rows(rows: Sequence[SearchRow]) -> Rows:
+    searches = sorted({name for row in rows for name in row.welfare})
+    columns = [*_cell_columns(rows), *figures("runs", *searches, *(name.replace("_", " ") for name in BASELINES))]
+    cells = [
+        [
+            *_cell_names(rows, row),
+            str(row.runs),
+            *(number_text(row.welfare.get(name)) for name in searches),
+            *(number_text(row.baselines.get(name)) for name in BASELINES),
+        ]
+        for row in rows
+    ]
+    return Rows(columns, cells)
+
+
 # --- shared ---------------------------------------------------------------------------------------------------------
 
 
-def _cell_columns(rows: Sequence[BiasRow | ManipulationCell | OverloadRow]) -> list[Column]:
+def _cell_columns(rows: Sequence[_Row]) -> list[Column]:
     """Columns for agent and scenario, and for settings where some vary."""
     return names("agent", "scenario", *(["where"] if any(row.where for row in rows) else []))
 
 
-def _cell_names(
-    rows: Sequence[BiasRow | ManipulationCell | OverloadRow], row: BiasRow | ManipulationCell | OverloadRow
-) -> list[str]:
+def _cell_names(rows: Sequence[_Row], row: _Row) -> list[str]:
     where = [row.where] if any(other.where for other in rows) else []
     return [row.agent, row.scenario.partition("/")[2] or row.scenario, *where]
 
