@@ -16,7 +16,7 @@ from tradefair.evaluation.foreign.importers.source import Head, Source
 from tradefair.evaluation.foreign.interchange.messages import At, tools, used, walk
 from tradefair.evaluation.foreign.interchange.own import extra_in, seat_in
 from tradefair.evaluation.foreign.interchange.shapes import count, first, nanoseconds, text
-from tradefair.evaluation.foreign.interchange.tally import Tally
+from tradefair.evaluation.foreign.interchange.transcript import Transcript
 from tradefair.evaluation.read.objects import mapping, sequence
 
 _VERSIONS = tuple(f"ATIF-v1.{minor}" for minor in range(9))
@@ -51,10 +51,11 @@ def read(source: Source) -> Iterator[Item]:
 
 def _trajectories(source: Source) -> Iterator[tuple[int, Iterable[tuple[str, Any]]]]:
     """Line and parts of every trajectory: a line, an element of a list, or one of the documents of a file."""
-    if source.head.lines or source.head.value is not None:
-        for line, value in source.lines() if source.head.lines else [(0, source.whole())]:
-            yield from ((line, _places(mapping(held))) for held in sequence(value) or [value])
-    elif source.head.listed:
+    for line, value in source.values():
+        yield from ((line, _places(mapping(held))) for held in sequence(value) or [value])
+    if source.held:
+        return
+    if source.head.listed:
         yield from ((0, _places(mapping(held))) for _, held in source.elements("item"))
     else:
         # Read as it comes: a trajectory may be longer than what is held.
@@ -73,7 +74,7 @@ class _Reading:
     """What is remembered over the trajectories of a file."""
 
     def __init__(self, stem: str) -> None:
-        self.tally = Tally()
+        self.tally = Transcript()
         self._stem = stem
 
     def trajectory(self, places: Iterable[tuple[str, Any]], at: At, depth: int) -> Iterator[Item]:

@@ -15,7 +15,7 @@ from tradefair.evaluation.foreign.importers.items import LONG_ID, Call, Fact, It
 from tradefair.evaluation.foreign.importers.source import Head, Source
 from tradefair.evaluation.foreign.interchange.messages import At, calls_or_answers, used, walk
 from tradefair.evaluation.foreign.interchange.shapes import count, first, nanoseconds, text
-from tradefair.evaluation.foreign.interchange.tally import Tally
+from tradefair.evaluation.foreign.interchange.transcript import Transcript
 from tradefair.evaluation.read.objects import mapping, sequence
 
 _TALK = ("user", "assistant")
@@ -50,7 +50,7 @@ class _Log:
 
     def __init__(self, met: Callable[[int], bool]) -> None:
         self._met_elsewhere = met
-        self._tally = Tally()
+        self._tally = Transcript()
         self._seen: OrderedDict[int, None] = OrderedDict()
         self._spent: OrderedDict[tuple[str, str], tuple[str, list[Fact]]] = OrderedDict()
         self._seats: set[tuple[str, str]] = set()

@@ -19,7 +19,7 @@ _FAILED = ("error", "cancelled")
 
 def sniff(head: Head) -> int:
     """Sure of a session of a project, whose messages are of these types."""
-    keys = set(head.keys) | set(mapping(head.value))
+    keys = set(head.keys)
     if "sessionId" in keys and "projectHash" in keys:
         return 96
     return 90 if "sessionId" in keys and b'"gemini"' in head.raw and b'"toolCalls"' in head.raw else 0

@@ -17,7 +17,7 @@ from tradefair.evaluation.foreign.interchange.identity import meaning
 from tradefair.evaluation.foreign.interchange.messages import At, calls_or_answers, tools, used, walk
 from tradefair.evaluation.foreign.interchange.own import extra_in, seat_in
 from tradefair.evaluation.foreign.interchange.shapes import count, first, nanoseconds, text
-from tradefair.evaluation.foreign.interchange.tally import Tally
+from tradefair.evaluation.foreign.interchange.transcript import Transcript
 from tradefair.evaluation.read.objects import mapping, sequence
 
 _ATTACHMENT = "attachment://"
@@ -65,7 +65,7 @@ class _Log:
 
     def __init__(self) -> None:
         self.spec: dict[str, Any] = {}
-        self.tally = Tally()
+        self.tally = Transcript()
 
     def sample(self, fields: dict[str, Any], place: str) -> Iterator[Item]:
         """One sample: facts, messages in order, then what only events tell."""

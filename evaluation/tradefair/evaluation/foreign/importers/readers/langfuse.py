@@ -21,7 +21,7 @@ _TRACE = ("traceId", "trace_id")
 
 def sniff(head: Head) -> int:
     """Sure of observations of a trace, or of an observation that says below which one it lies."""
-    fields = mapping((sequence(head.value) or sequence(mapping(head.value).get("data")) or [head.value])[0])
+    fields = head.first("data")
     if any(name in fields for name in _ABOVE) and any(name in fields for name in _TRACE):
         return 95
     inner = mapping((sequence(fields.get("observations")) or [None])[0])
@@ -36,13 +36,9 @@ def read(source: Source) -> Iterator[Item]:
 
 
 def _pieces(source: Source) -> Iterator[Piece | Odd]:
-    if source.head.lines:
-        for line, value in source.lines():
-            yield from _inside(value, line)
-        return
-    held = source.head.value is not None
-    for value in [source.whole()] if held else (part for _, part in source.elements("item", "data.item")):
-        yield from _inside(value, 0)
+    parts = ((0, part) for _, part in source.elements("item", "data.item"))
+    for line, value in source.values() if source.held else parts:
+        yield from _inside(value, line)
 
 
 def _inside(value: Any, line: int) -> Iterator[Piece | Odd]:

@@ -33,8 +33,7 @@ _MAX_LITERAL = 100_000
 
 def sniff(head: Head) -> int:
     """Sure of the field that every run has."""
-    runs = sequence(head.value) or sequence(mapping(head.value).get("runs")) or [head.value]
-    fields = mapping(runs[0])
+    fields = head.first("runs")
     if "run_type" in fields or "run_type" in head.keys:
         return 95 if {"dotted_order", "trace_id", "child_runs", "parent_run_id"} & {*fields, *head.keys} else 60
     return 85 if b'"run_type"' in head.raw and b'"dotted_order"' in head.raw else 0
@@ -46,15 +45,10 @@ def read(source: Source) -> Iterator[Item]:
 
 
 def _pieces(source: Source) -> Iterator[Piece | Odd]:
-    if source.head.lines:
-        for line, value in source.lines():
-            for entry in sequence(value) or [value]:
-                yield from _inside(entry, line)
-    elif source.head.value is not None:
-        whole = source.whole()
-        for entry in sequence(whole) or sequence(mapping(whole).get("runs")) or [whole]:
-            yield from _inside(entry, 0)
-    else:
+    for line, value in source.values():
+        for entry in sequence(value) or (sequence(mapping(value).get("runs")) if not line else []) or [value]:
+            yield from _inside(entry, line)
+    if not source.held:
         yield from _documents(source)
 
 

@@ -54,7 +54,7 @@ def sniff(head: Head) -> int:
         # The head ends within a document: what it shows of it.
         flat = {"result", "arguments"} <= set(head.keys) and {"tool", "tool_name", "toolName"} & set(head.keys)
         return 80 if b'"jsonrpc"' in head.raw and b'"method"' in head.raw else 60 if flat else 0
-    return _sure(mapping(sequence(head.value)[0] if sequence(head.value) else head.value), 0)
+    return _sure(head.first(), 0)
 
 
 def _sure(fields: dict[str, Any], depth: int) -> int:
@@ -85,13 +85,9 @@ def _is_rpc(item: dict[str, Any]) -> bool:
 def read(source: Source) -> Iterator[Item]:
     """The calls of a log, in the order of its lines."""
     reading = _Reading()
-    if source.head.lines:
-        for number, value in source.lines():
-            yield from reading.line(number, value)
-    else:
-        # A list of records, or one record after another, each over several lines.
-        for _, value in source.elements("item" if source.head.listed else ""):
-            yield from reading.line(0, value)
+    # Lines, a list of records, or one record after another, each over several lines.
+    for number, _, value in source.records("item" if source.head.listed else "", lines=source.head.lines):
+        yield from reading.line(number, value)
     yield Tallied(reading.records, reading.understood)
 
 

@@ -16,8 +16,7 @@ from tradefair.evaluation.foreign.importers.source import Head, Source
 from tradefair.evaluation.foreign.interchange.messages import At, is_item, tools, used
 from tradefair.evaluation.foreign.interchange.own import seat_in
 from tradefair.evaluation.foreign.interchange.shapes import count, first, nanoseconds, text
-from tradefair.evaluation.foreign.interchange.tally import MAX_NAMES
-from tradefair.evaluation.foreign.interchange.transcript import Transcript
+from tradefair.evaluation.foreign.interchange.transcript import MAX_NAMES, Transcript
 from tradefair.evaluation.read.objects import mapping, sequence
 
 _IDS = ("id", "trajectory_id", "task_id", "conversation_id", "session_id", "custom_id")
@@ -66,12 +65,9 @@ def _is_named(value: Any) -> bool:
 def read(source: Source) -> Iterator[Item]:
     """The runs of a file, one after another; what is no transcript is odd, and the rest is read."""
     reading = _Reading(source.stem or "run")
-    if source.head.lines:
-        for line, value in source.lines():
-            yield from reading.record(value, line)
-    elif source.head.value is not None:
-        yield from reading.record(source.whole(), 0)
-    else:
+    for line, value in source.values():
+        yield from reading.record(value, line)
+    if not source.held:
         yield from reading.document(source)
     yield reading.tally.total()
 

@@ -32,8 +32,7 @@ _ROLES = {"user": "user", "agent": "assistant"}
 
 def sniff(head: Head) -> int:
     """Sure of an event with its source that acts or was observed."""
-    listed = sequence(head.value) or sequence(mapping(head.value).get("history")) or [head.value]
-    fields = mapping(listed[0])
+    fields = head.first("history")
     if fields.get("kind") in _KINDS and "source" in fields:
         return 95
     acts = "source" in fields and "id" in fields and ("action" in fields or "observation" in fields)
@@ -43,15 +42,11 @@ def sniff(head: Head) -> int:
 def read(source: Source) -> Iterator[Item]:
     """The run of the file, or of each line that holds a history."""
     events, stem = _Events(), source.stem
-    if source.head.lines and not source.head.listed:
-        for line, value in source.lines():
-            history = sequence(mapping(value).get("history"))
-            run = events.told.named(text(mapping(value).get("instance_id")) or f"line-{line}") if history else stem
-            for event in history or [value]:
-                yield from events.told.used(events.event(mapping(event), At(run, line=line)))
-    else:
-        for _, value in source.elements("item", "history.item"):
-            yield from events.told.used(events.event(mapping(value), At(stem)))
+    for line, _, value in source.records("item", "history.item", lines=source.head.lines and not source.head.listed):
+        history = sequence(mapping(value).get("history")) if line else []
+        run = events.told.named(text(mapping(value).get("instance_id")) or f"line-{line}") if history else stem
+        for event in history or [value]:
+            yield from events.told.used(events.event(mapping(event), At(run, line=line)))
     yield events.told.total()
 
 

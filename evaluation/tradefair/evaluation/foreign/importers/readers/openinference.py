@@ -20,15 +20,14 @@ from tradefair.evaluation.foreign.interchange.shapes import first, parsed, text
 from tradefair.evaluation.foreign.interchange.span_runs import items_of
 from tradefair.evaluation.foreign.interchange.span_trees import MISSING, Piece
 from tradefair.evaluation.foreign.interchange.spans import Span, unwrapped
-from tradefair.evaluation.read.objects import mapping, sequence
+from tradefair.evaluation.read.objects import mapping
 
 
 def sniff(head: Head) -> int:
     """Sure of the attribute that every span of its kind has, or of the field that servers make of it."""
     if Inference.KIND.encode() in head.raw:
         return 97
-    fields = mapping((sequence(head.value) or [head.value])[0])
-    return 95 if "span_kind" in fields and "context" in fields else 90 if Inference.ASKED.encode() in head.raw else 0
+    return 95 if {"span_kind", "context"} <= head.first().keys() else 90 if Inference.ASKED.encode() in head.raw else 0
 
 
 def read(source: Source) -> Iterator[Item]:

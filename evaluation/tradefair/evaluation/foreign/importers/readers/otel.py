@@ -99,12 +99,9 @@ def _pieces(span: Span | Odd) -> Iterator[Piece | Odd]:
 
 def read_spans(source: Source) -> Iterator[Span | Odd]:
     """Every span and log record of a file: OTLP requests, one a line or one document, or a span a line or element."""
-    if source.head.lines:
-        for line, value in source.lines():
-            yield from spans_in(value, line)
-    elif source.head.value is not None:
-        yield from spans_in(source.whole(), 0)
-    else:
+    for line, value in source.values():
+        yield from spans_in(value, line)
+    if not source.held:
         yield from _document(source)
 
 

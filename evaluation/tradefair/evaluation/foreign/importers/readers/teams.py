@@ -25,13 +25,12 @@ _REPEATED = ("ToolCallSummaryMessage", "SelectSpeakerEvent", "ModelClientStreami
 
 def sniff(head: Head) -> int:
     """Sure of AutoGen's types of messages, of a run's generated items, or of a history with the step of its mistake."""
-    whole = mapping(head.value)
-    keys = {*head.keys, *whole}
+    keys = {*head.keys}
     if keys & {*_STATE} and keys & {"modelResponses", "model_responses", "originalInput", "original_input"}:
         return 95
     if "history" in keys and keys & {"mistake_step", "mistake_agent"}:
         return 95
-    message = mapping((sequence(head.value) or sequence(whole.get("messages")) or [head.value])[0])
+    message = head.first("messages")
     return 92 if message.get("type") in _AUTOGEN and "source" in message else 0
 
 
