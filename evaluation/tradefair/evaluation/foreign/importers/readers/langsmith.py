@@ -14,10 +14,10 @@ from typing import Any
 from tradefair.evaluation.foreign.importers.counting import Counts, Spans
 from tradefair.evaluation.foreign.importers.items import Item, Odd, Reader
 from tradefair.evaluation.foreign.importers.source import Head, Source
-from tradefair.evaluation.foreign.interchange.messages import error_in, tools
+from tradefair.evaluation.foreign.interchange.messages import tools
 from tradefair.evaluation.foreign.interchange.shapes import first, nanoseconds, parsed, text
 from tradefair.evaluation.foreign.interchange.span_runs import items_of
-from tradefair.evaluation.foreign.interchange.span_trees import MISSING, Piece
+from tradefair.evaluation.foreign.interchange.span_trees import MISSING, Piece, known, tool_piece
 from tradefair.evaluation.foreign.interchange.spans import Span, unwrapped
 from tradefair.evaluation.read.objects import mapping, sequence
 
@@ -102,22 +102,12 @@ def _piece(fields: dict[str, Any], trace: str, line: int) -> Piece:
     asked, replied = mapping(fields.get("inputs")), mapping(fields.get("outputs"))
     match fields["run_type"]:
         case "tool":
-            key, answer, flag = _answer(fields.get("outputs"))
-            arguments, failed = _arguments(fields.get("inputs")), span.error or flag
-            return Piece(
-                span,
-                "tool",
-                conversation,
-                name=span.name,
-                agent=agent,
-                key=text(extra.get("tool_call_id")) or key,
-                arguments=arguments,
-                result=answer if error is None or answer is not None else MISSING,
-                error=failed,
-            )
+            answer = mapping(outputs := fields.get("outputs")).get("output", outputs)
+            answer, key = MISSING if answer is None and error is not None else answer, text(extra.get("tool_call_id"))
+            return tool_piece(span, conversation, _arguments(fields.get("inputs")), answer, agent=agent, key=key)
         case "llm" | "chat_model":
             reply = _reply(replied)
-            facts = tuple(_facts(fields, metadata, mapping(extra.get("invocation_params")), replied, reply))
+            facts = _facts(fields, metadata, mapping(extra.get("invocation_params")), replied, reply)
             return Piece(span, "model", conversation, agent=agent, asked=_prompt(asked), replied=reply, facts=facts)
         case _:
             return Piece(span, "", conversation, agent=agent)
@@ -135,16 +125,6 @@ def _arguments(inputs: Any) -> Any:
                 found = ast.literal_eval(given.strip())
         return mapping(found) or fields
     return given
-
-
-def _answer(outputs: Any) -> tuple[str, Any, Any]:
-    """The call's id and error, where the answer is a message, and between them the answer."""
-    fields = mapping(outputs)
-    said = unwrapped(parsed(fields.get("output", outputs)))
-    message = mapping(said)
-    if "tool_call_id" in message:
-        return text(message["tool_call_id"]), message.get("content"), error_in(message)
-    return "", said, None
 
 
 def _prompt(inputs: dict[str, Any]) -> list[Any]:
@@ -174,18 +154,13 @@ def _facts(
     parameters: dict[str, Any],
     outputs: dict[str, Any],
     reply: list[Any],
-) -> Iterator[tuple[str, Any]]:
+) -> tuple[tuple[str, Any], ...]:
     used = mapping(mapping(reply[0] if reply else None).get("usage_metadata")) or mapping(outputs.get("usage_metadata"))
-    counted = {
+    tokens = {
         "input": first({**used, **fields}, "input_tokens", "prompt_tokens"),
         "output": first({**used, **fields}, "output_tokens", "completion_tokens"),
     }
-    known = {
-        "model": metadata.get("ls_model_name"),
-        "tokens": {name: value for name, value in counted.items() if isinstance(value, int)},
-        "tools": tools(parameters.get("tools")),
-    }
-    return ((name, value) for name, value in known.items() if value)
+    return known(model=metadata.get("ls_model_name"), tokens=tokens, tools=tools(parameters.get("tools")))
 
 
 _COUNTS = Counts(
