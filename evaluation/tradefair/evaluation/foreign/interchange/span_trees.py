@@ -77,13 +77,6 @@ def tool_piece(
     return Piece(span, "tool", conversation, name or span.name, agent, key, arguments, said, error)
 
 
-def known(**facts: Any) -> tuple[tuple[str, Any], ...]:
-    """The facts that a span tells, without what is empty; `tokens` are whole numbers by name."""
-    counted = {name: number for name, number in mapping(facts.get("tokens")).items() if isinstance(number, int)}
-    told = ((name, counted if name == "tokens" else value) for name, value in facts.items())
-    return tuple((name, value) for name, value in told if value or value is False)
-
-
 class Traces:
     """Pieces that wait for the rest of their traces, within `HELD` characters.
 

@@ -13,7 +13,7 @@ from typing import Any
 from tradefair.evaluation.foreign.importers.counting import Counts
 from tradefair.evaluation.foreign.importers.items import Call, Fact, Item, Odd, Reader
 from tradefair.evaluation.foreign.importers.source import Head, Source
-from tradefair.evaluation.foreign.interchange.messages import At, tools, used, walk
+from tradefair.evaluation.foreign.interchange.messages import At, facts, tools, used, walk
 from tradefair.evaluation.foreign.interchange.own import extra_in, seat_in
 from tradefair.evaluation.foreign.interchange.shapes import count, first, nanoseconds, text
 from tradefair.evaluation.foreign.interchange.transcript import Transcript
@@ -96,7 +96,8 @@ class _Reading:
             self.tally.records += 1
             yield at.odd("steps", "a trajectory without steps")
         elif not depth:
-            yield from _ending(fields, at)
+            usd = mapping(fields.get("final_metrics")).get("total_cost_usd")
+            yield from facts(at._replace(seat=""), usd=usd)
 
     def _named(self, fields: dict[str, Any]) -> str:
         # Several trajectories of one session are one run.
@@ -118,11 +119,8 @@ class _Reading:
             count(self.tally.left_out, f"what {version} adds")
         agent = mapping(fields.get("agent"))
         label = text(extra_in(fields).get("label")) or f"{text(agent.get('name'))} {text(agent.get('version'))}".strip()
-        yield Fact(at.run, at.seat, "agent", label)
-        yield Fact(at.run, at.seat, "model", text(agent.get("model_name")))
-        yield Fact(at.run, at.seat, "tools", tools(agent.get("tool_definitions")))
-        if isinstance(passed := extra_in(fields).get("passed"), bool):
-            yield Fact(at.run, None, "passed", passed)
+        model, defined = text(agent.get("model_name")), tools(agent.get("tool_definitions"))
+        yield from facts(at, agent=label, model=model, tools=defined, passed=extra_in(fields).get("passed"))
 
     def _step(self, value: Any, at: At) -> Iterator[Item]:
         """What was said and called in one step, and what was observed."""
@@ -176,13 +174,6 @@ class _Reading:
                 keys = waiting[:_BATCH] if number == len(told) - 1 else [waiting.pop(0)]
             for key in keys:
                 yield from walk({**answer, "tool_call_id": key}, at, self.tally.left_out)
-
-
-def _ending(fields: dict[str, Any], at: At) -> Iterator[Item]:
-    """What the whole run cost."""
-    usd = mapping(fields.get("final_metrics")).get("total_cost_usd")
-    if isinstance(usd, int | float):
-        yield Fact(at.run, "", "usd", usd)
 
 
 _COUNTS = Counts(answers=(("source_call_id", ()),), silent=(("is_copied_context", (True,)),))

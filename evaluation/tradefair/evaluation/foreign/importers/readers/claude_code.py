@@ -13,7 +13,7 @@ from typing import Any
 from tradefair.evaluation.foreign.importers.counting import Counts
 from tradefair.evaluation.foreign.importers.items import LONG_ID, Call, Fact, Item, Odd, Reader
 from tradefair.evaluation.foreign.importers.source import Head, Source
-from tradefair.evaluation.foreign.interchange.messages import At, calls_or_answers, used, walk
+from tradefair.evaluation.foreign.interchange.messages import At, calls_or_answers, facts, used, walk
 from tradefair.evaluation.foreign.interchange.shapes import count, first, nanoseconds, text
 from tradefair.evaluation.foreign.interchange.transcript import Transcript
 from tradefair.evaluation.read.objects import mapping, sequence
@@ -93,8 +93,8 @@ class _Log:
 
     def rest(self) -> Iterator[Item]:
         """What the last replies cost, and the tally."""
-        for _, facts in self._spent.values():
-            yield from facts
+        for _, spent in self._spent.values():
+            yield from spent
         yield self._tally.total()
 
     def _talk(self, fields: dict[str, Any], kind: str, at: At) -> Iterator[Item]:
@@ -123,15 +123,13 @@ class _Log:
         seat = (at.run, at.seat)
         reply = text(message.get("id"))
         if reply and message.get("model") != "<synthetic>":
-            before, facts = self._spent.pop(seat, ("", []))
+            before, spent = self._spent.pop(seat, ("", []))
             if before != reply:
-                yield from facts
+                yield from spent
             self._spent[seat] = (reply, list(used(message, at)))
             if len(self._spent) > _SEATS:
                 yield from self._spent.popitem(last=False)[1][1]
-        usd = fields.get("costUSD")
-        if isinstance(usd, int | float):
-            yield Fact(*seat, "usd", usd)
+        yield from facts(at, usd=fields.get("costUSD"))
 
     def _introduced(self, fields: dict[str, Any], at: At) -> Iterator[Item]:
         """Who acts, when first met."""
@@ -146,9 +144,7 @@ class _Log:
 
     def _result(self, fields: dict[str, Any], run: str) -> Iterator[Item]:
         """The end of an output stream: its price, and whom it was denied what."""
-        usd = fields.get("total_cost_usd")
-        if isinstance(usd, int | float):
-            yield Fact(run, "", "usd", usd)
+        yield from facts(At(run), usd=fields.get("total_cost_usd"))
         for _ in sequence(fields.get("permission_denials")):
             count(self._tally.left_out, "permission denials")
 

@@ -8,10 +8,10 @@ from typing import Any
 from tradefair.evaluation.foreign.importers.counting import Counts, Spans
 from tradefair.evaluation.foreign.importers.items import Item, Odd, Reader
 from tradefair.evaluation.foreign.importers.source import Head, Source
-from tradefair.evaluation.foreign.interchange.messages import tools
+from tradefair.evaluation.foreign.interchange.messages import known, tools
 from tradefair.evaluation.foreign.interchange.shapes import first, nanoseconds, parsed, text
 from tradefair.evaluation.foreign.interchange.span_runs import items_of
-from tradefair.evaluation.foreign.interchange.span_trees import MISSING, Piece, known, tool_piece
+from tradefair.evaluation.foreign.interchange.span_trees import MISSING, Piece, tool_piece
 from tradefair.evaluation.foreign.interchange.spans import Span, unwrapped
 from tradefair.evaluation.read.objects import mapping, sequence
 
@@ -100,7 +100,7 @@ def _messages(value: Any, role: str) -> list[Any]:
 def _facts(fields: dict[str, Any], given: Any) -> tuple[tuple[str, Any], ...]:
     usage = {**mapping(fields.get("usage")), **mapping(first(fields, "usageDetails", "usage_details"))}
     tokens = {name: usage.get(name) for name in ("input", "output")}
-    return known(model=fields.get("model"), tokens=tokens, tools=tools(mapping(given).get("tools")))
+    return tuple(known(model=fields.get("model"), tokens=tokens, tools=tools(mapping(given).get("tools"))))
 
 
 _COUNTS = Counts(

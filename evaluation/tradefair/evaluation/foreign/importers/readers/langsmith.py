@@ -14,10 +14,10 @@ from typing import Any
 from tradefair.evaluation.foreign.importers.counting import Counts, Spans
 from tradefair.evaluation.foreign.importers.items import Item, Odd, Reader
 from tradefair.evaluation.foreign.importers.source import Head, Source
-from tradefair.evaluation.foreign.interchange.messages import tools
+from tradefair.evaluation.foreign.interchange.messages import known, tools
 from tradefair.evaluation.foreign.interchange.shapes import first, nanoseconds, parsed, text
 from tradefair.evaluation.foreign.interchange.span_runs import items_of
-from tradefair.evaluation.foreign.interchange.span_trees import MISSING, Piece, known, tool_piece
+from tradefair.evaluation.foreign.interchange.span_trees import MISSING, Piece, tool_piece
 from tradefair.evaluation.foreign.interchange.spans import Span, unwrapped
 from tradefair.evaluation.read.objects import mapping, sequence
 
@@ -160,7 +160,7 @@ def _facts(
         "input": first({**used, **fields}, "input_tokens", "prompt_tokens"),
         "output": first({**used, **fields}, "output_tokens", "completion_tokens"),
     }
-    return known(model=metadata.get("ls_model_name"), tokens=tokens, tools=tools(parameters.get("tools")))
+    return tuple(known(model=metadata.get("ls_model_name"), tokens=tokens, tools=tools(parameters.get("tools"))))
 
 
 _COUNTS = Counts(

@@ -13,7 +13,7 @@ from typing import Any
 from tradefair.evaluation.foreign.importers.counting import Counts
 from tradefair.evaluation.foreign.importers.items import Fact, Item, Odd, Reader
 from tradefair.evaluation.foreign.importers.source import Head, Source
-from tradefair.evaluation.foreign.interchange.messages import At, is_item, tools, used
+from tradefair.evaluation.foreign.interchange.messages import At, facts, is_item, tools, used
 from tradefair.evaluation.foreign.interchange.own import seat_in
 from tradefair.evaluation.foreign.interchange.shapes import count, first, nanoseconds, text
 from tradefair.evaluation.foreign.interchange.transcript import MAX_NAMES, Transcript
@@ -172,13 +172,10 @@ def _talk(fields: dict[str, Any]) -> list[Any]:
 
 def _facts(fields: dict[str, Any], at: At) -> Iterator[Fact]:
     """What a record says besides its messages: tools, what it cost, and whether it passed."""
-    if fields.get("tools"):
-        yield Fact(at.run, at.seat, "tools", tools(fields["tools"]))
+    yield from facts(at, tools=tools(fields.get("tools")))
     yield from used(fields, at)
     # AgentDojo writes what became of the user's task beside the messages, or in an object of its own.
-    passed = first({**mapping(fields.get("evaluation")), **fields}, *_PASSED)
-    if isinstance(passed, bool):
-        yield Fact(at.run, None, "passed", passed)
+    yield from facts(at, passed=first({**mapping(fields.get("evaluation")), **fields}, *_PASSED))
 
 
 _COUNTS = Counts()

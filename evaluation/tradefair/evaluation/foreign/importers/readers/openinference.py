@@ -14,11 +14,11 @@ from tradefair.evaluation.foreign.importers.items import Item, Odd, Reader
 from tradefair.evaluation.foreign.importers.readers.otel import read_spans
 from tradefair.evaluation.foreign.importers.source import Head, Source
 from tradefair.evaluation.foreign.interchange.flattened import listed
-from tradefair.evaluation.foreign.interchange.messages import tools
+from tradefair.evaluation.foreign.interchange.messages import known, tools
 from tradefair.evaluation.foreign.interchange.otlp_names import Inference
 from tradefair.evaluation.foreign.interchange.shapes import first, parsed, text
 from tradefair.evaluation.foreign.interchange.span_runs import items_of
-from tradefair.evaluation.foreign.interchange.span_trees import MISSING, Piece, known, tool_piece
+from tradefair.evaluation.foreign.interchange.span_trees import MISSING, Piece, tool_piece
 from tradefair.evaluation.foreign.interchange.spans import Span
 from tradefair.evaluation.read.objects import mapping
 
@@ -62,12 +62,13 @@ def _piece(span: Span) -> Piece:
 
 
 def _facts(attributes: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
-    return known(
+    told = known(
         model=attributes.get(Inference.MODEL),
         tokens={"input": attributes.get(Inference.TOKENS_IN), "output": attributes.get(Inference.TOKENS_OUT)},
         stop=attributes.get(Inference.STOP),
         tools=tools([parsed(entry.get("json_schema")) for entry in listed(attributes, Inference.TOOLS)]),
     )
+    return tuple(told)
 
 
 _COUNTS = Counts(

@@ -14,11 +14,11 @@ from tradefair.evaluation.foreign.importers.items import EVERYBODY, Item, Odd, R
 from tradefair.evaluation.foreign.importers.source import Head, Source
 from tradefair.evaluation.foreign.interchange import otlp_names as names
 from tradefair.evaluation.foreign.interchange.flattened import listed
-from tradefair.evaluation.foreign.interchange.messages import tools
+from tradefair.evaluation.foreign.interchange.messages import known, tools
 from tradefair.evaluation.foreign.interchange.otlp_names import Inference, Name, Operation
 from tradefair.evaluation.foreign.interchange.shapes import first, parsed, text
 from tradefair.evaluation.foreign.interchange.span_runs import items_of
-from tradefair.evaluation.foreign.interchange.span_trees import MISSING, Piece, known
+from tradefair.evaluation.foreign.interchange.span_trees import MISSING, Piece
 from tradefair.evaluation.foreign.interchange.spans import (
     LOG_LISTS,
     LOGS,
@@ -113,17 +113,17 @@ def _piece(span: Span) -> Piece:
     asked, replied = _messages(span, attributes)
     defined = tools(parsed(attributes.get(Name.TOOLS)))
     if operation in _AGENT_OPERATIONS:
-        facts = known(role=marks.get("role"), tools=defined)
+        facts = tuple(known(role=marks.get("role"), tools=defined))
         name = common["agent"]
         return Piece(span, "agent", name=name, asked=asked, replied=replied, facts=facts, **common)
     if asked or replied or operation == Operation.CHAT:
         stop = first(attributes, Name.FINISH_REASONS)
         stop = next(iter(sequence(stop)), stop)
         tokens = {"input": attributes.get(Name.INPUT_TOKENS), "output": attributes.get(Name.OUTPUT_TOKENS)}
-        facts = known(model=first(attributes, *names.MODELS), tokens=tokens, stop=stop, tools=defined)
+        facts = tuple(known(model=first(attributes, *names.MODELS), tokens=tokens, stop=stop, tools=defined))
         return Piece(span, "model", asked=asked, replied=replied, facts=facts, **common)
     # The root span of our own exports says what is known of the whole run.
-    facts = known(passed=marks.get("passed"), tools=defined) if "market" in marks else ()
+    facts = tuple(known(passed=marks.get("passed"), tools=defined)) if "market" in marks else ()
     return Piece(span, "said" if facts else "", facts=facts, **common)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from tradefair.evaluation.foreign.importers.counting import Counts
 from tradefair.evaluation.foreign.importers.items import Fact, Item, Reader
 from tradefair.evaluation.foreign.importers.source import Head, Source
-from tradefair.evaluation.foreign.interchange.messages import At, used, walk
+from tradefair.evaluation.foreign.interchange.messages import At, facts, used, walk
 from tradefair.evaluation.foreign.interchange.shapes import first, nanoseconds, text
 from tradefair.evaluation.foreign.interchange.transcript import Transcript
 from tradefair.evaluation.read.objects import mapping, sequence
@@ -101,18 +101,12 @@ class _Results:
         task = text(fields.get("task_id"))
         if task:
             yield Fact(at.run, None, "title", f"task {task}")
-        for seat, name in (("", "agent_info"), (_USER, "user_info")):
-            who = mapping(self._info.get(name))
-            if who and not seat:
-                yield Fact(at.run, seat, "agent", text(who.get("implementation")))
-                yield Fact(at.run, seat, "model", text(who.get("llm")))
+        who = mapping(self._info.get("agent_info"))
+        yield from facts(at, agent=text(who.get("implementation")), model=text(who.get("llm")))
         info = mapping(fields.get("info"))
         reward = first({**fields, **mapping(fields.get("reward_info"))}, "reward")
-        if isinstance(reward, int | float):
-            yield Fact(at.run, None, "passed", reward >= _SOLVED)
-        reference = self._tasks.get(task) or _reference(mapping(info.get("task")))
-        if reference:
-            yield Fact(at.run, None, "reference", reference)
+        passed = reward >= _SOLVED if isinstance(reward, int | float) else None
+        yield from facts(at, passed=passed, reference=self._tasks.get(task) or _reference(mapping(info.get("task"))))
 
 
 def _spent(message: dict[str, Any], at: At) -> Iterator[Item]:
@@ -121,9 +115,7 @@ def _spent(message: dict[str, Any], at: At) -> Iterator[Item]:
         at = at._replace(seat=_USER)
     if at.seat != _USER:
         yield from used(message, at)
-        cost = message.get("cost")
-        if isinstance(cost, int | float) and cost:
-            yield Fact(at.run, at.seat, "usd", cost)
+        yield from facts(at, usd=message.get("cost") or None)
 
 
 def _reference(task: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 from tradefair.evaluation.foreign.importers.counting import ANSWERS, CALLS, Counts, Seen
 from tradefair.evaluation.foreign.importers.items import Fact, Item, Reader
 from tradefair.evaluation.foreign.importers.source import Head, Source
-from tradefair.evaluation.foreign.interchange.messages import At, used
+from tradefair.evaluation.foreign.interchange.messages import At, facts, used
 from tradefair.evaluation.foreign.interchange.shapes import first, text
 from tradefair.evaluation.foreign.interchange.transcript import Transcript
 from tradefair.evaluation.read.objects import mapping, sequence
@@ -49,7 +49,7 @@ def read(source: Source) -> Iterator[Item]:
             run, document = told.named(stem), source.document
             seats = set()
         if place == "is_correct":
-            yield from [Fact(run, None, "passed", value)] if isinstance(value, bool) else []
+            yield from facts(At(run), passed=value)
         else:
             yield from told.used(_told(told, mapping(value), At(run, place=place.removesuffix(".item")), seats))
     yield told.total()
