@@ -10,9 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
-from tradefair.evaluation.foreign.importers.counting import Counts
-from tradefair.evaluation.foreign.importers.items import Call, Fact, Item, Odd, Reader
-from tradefair.evaluation.foreign.importers.source import Head, Source
+from tradefair.evaluation.foreign.importers.items import Call, Counts, Fact, Head, Item, Odd, Reader, Source
 from tradefair.evaluation.foreign.interchange.messages import At, facts, tools, used, walk
 from tradefair.evaluation.foreign.interchange.own import extra_in, seat_in
 from tradefair.evaluation.foreign.interchange.shapes import count, first, nanoseconds, text

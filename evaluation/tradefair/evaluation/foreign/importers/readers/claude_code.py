@@ -10,9 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tradefair.evaluation.foreign.importers.counting import Counts
-from tradefair.evaluation.foreign.importers.items import LONG_ID, Call, Fact, Item, Odd, Reader
-from tradefair.evaluation.foreign.importers.source import Head, Source
+from tradefair.evaluation.foreign.importers.items import LONG_ID, Call, Counts, Fact, Head, Item, Odd, Reader, Source
 from tradefair.evaluation.foreign.interchange.messages import At, calls_or_answers, facts, used, walk
 from tradefair.evaluation.foreign.interchange.shapes import count, first, nanoseconds, text
 from tradefair.evaluation.foreign.interchange.transcript import Transcript
@@ -57,15 +55,13 @@ class _Log:
 
     def line(self, value: Any, line: int) -> Iterator[Item]:
         """One record. Lines that carry no talk are understood and counted by their type."""
-        self._tally.records += 1
-        if not isinstance(value, dict):
-            yield Odd(line, "", "a record is an object")
-            return
-        fields = mapping(value)
+        return self._tally.used(self._record(mapping(value), line, known=isinstance(value, dict)))
+
+    def _record(self, fields: dict[str, Any], line: int, *, known: bool) -> Iterator[Item]:
         kind, run = text(fields.get("type")), text(first(fields, "sessionId", "session_id"))
-        self._tally.understood += 1
-        if kind in _TALK and not run:
-            self._tally.understood -= 1
+        if not known:
+            yield Odd(line, "", "a record is an object")
+        elif kind in _TALK and not run:
             yield Odd(line, "sessionId", "no session")
         elif fields.get("uuid") and self._repeated(run, text(fields["uuid"])):
             count(self._tally.left_out, "repeated lines")
@@ -83,10 +79,8 @@ class _Log:
         elif kind == "result" and run:
             yield from self._result(fields, run)
         elif not kind:
-            self._tally.understood -= 1
             yield Odd(line, "type", "a record of no type")
         elif calls_or_answers(fields):
-            self._tally.understood -= 1
             yield Odd(line, "type", f"a record of an unknown type {kind[:40]!r} that calls or answers")
         else:
             count(self._tally.left_out, f"lines of type {kind}")
@@ -108,9 +102,6 @@ class _Log:
         for item in walk({**message, "role": role}, at, self._tally.left_out):
             if isinstance(item, Call) and self._repeated(at.run, f"{at.seat} {item.key}"):
                 count(self._tally.left_out, "repeated calls")
-            elif isinstance(item, Odd):
-                self._tally.understood -= 1
-                yield item
             else:
                 yield item
 

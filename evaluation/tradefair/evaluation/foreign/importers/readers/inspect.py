@@ -10,9 +10,7 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
-from tradefair.evaluation.foreign.importers.counting import Counts
-from tradefair.evaluation.foreign.importers.items import Answer, Call, Fact, Item, Odd, Reader
-from tradefair.evaluation.foreign.importers.source import Head, Source
+from tradefair.evaluation.foreign.importers.items import Answer, Call, Counts, Fact, Head, Item, Odd, Reader, Source
 from tradefair.evaluation.foreign.interchange.identity import meaning
 from tradefair.evaluation.foreign.interchange.messages import At, calls_or_answers, facts, tools, used, walk
 from tradefair.evaluation.foreign.interchange.own import extra_in, seat_in

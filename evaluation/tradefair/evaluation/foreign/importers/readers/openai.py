@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tradefair.evaluation.foreign.importers.counting import Counts
-from tradefair.evaluation.foreign.importers.items import Fact, Item, Odd, Reader
-from tradefair.evaluation.foreign.importers.source import Head, Source
+from tradefair.evaluation.foreign.importers.items import Counts, Fact, Head, Item, Odd, Reader, Source
 from tradefair.evaluation.foreign.interchange.messages import At, facts, is_item, tools, used
 from tradefair.evaluation.foreign.interchange.own import seat_in
 from tradefair.evaluation.foreign.interchange.shapes import count, first, nanoseconds, text

@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tradefair.evaluation.foreign.importers.counting import Counts, Spans
-from tradefair.evaluation.foreign.importers.items import Item, Odd, Reader
+from tradefair.evaluation.foreign.importers.items import Counts, Head, Item, Odd, Reader, Source, Spans
 from tradefair.evaluation.foreign.importers.readers.otel import read_spans
-from tradefair.evaluation.foreign.importers.source import Head, Source
 from tradefair.evaluation.foreign.interchange.flattened import listed
 from tradefair.evaluation.foreign.interchange.messages import known, tools
 from tradefair.evaluation.foreign.interchange.otlp_names import Inference

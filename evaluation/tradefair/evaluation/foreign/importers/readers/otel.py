@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tradefair.evaluation.foreign.importers.counting import Counts, Spans
-from tradefair.evaluation.foreign.importers.items import EVERYBODY, Item, Odd, Reader
-from tradefair.evaluation.foreign.importers.source import Head, Source
+from tradefair.evaluation.foreign.importers.items import EVERYBODY, Counts, Head, Item, Odd, Reader, Source, Spans
 from tradefair.evaluation.foreign.interchange import otlp_names as names
 from tradefair.evaluation.foreign.interchange.flattened import listed
 from tradefair.evaluation.foreign.interchange.messages import known, tools

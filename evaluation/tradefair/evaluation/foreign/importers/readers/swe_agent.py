@@ -10,9 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tradefair.evaluation.foreign.importers.counting import ANSWERS, CALLS, Counts, Seen
-from tradefair.evaluation.foreign.importers.items import Call, Item, Reader
-from tradefair.evaluation.foreign.importers.source import Head, Source
+from tradefair.evaluation.foreign.importers.items import ANSWERS, CALLS, Call, Counts, Head, Item, Reader, Seen, Source
 from tradefair.evaluation.foreign.interchange.messages import At, facts
 from tradefair.evaluation.foreign.interchange.shapes import first, text
 from tradefair.evaluation.foreign.interchange.transcript import Transcript

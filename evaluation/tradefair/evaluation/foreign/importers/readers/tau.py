@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tradefair.evaluation.foreign.importers.counting import Counts
-from tradefair.evaluation.foreign.importers.items import Fact, Item, Reader
-from tradefair.evaluation.foreign.importers.source import Head, Source
+from tradefair.evaluation.foreign.importers.items import Counts, Fact, Head, Item, Reader, Source
 from tradefair.evaluation.foreign.interchange.messages import At, facts, used, walk
 from tradefair.evaluation.foreign.interchange.shapes import first, nanoseconds, text
 from tradefair.evaluation.foreign.interchange.transcript import Transcript

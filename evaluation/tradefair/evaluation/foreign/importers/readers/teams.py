@@ -7,9 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tradefair.evaluation.foreign.importers.counting import ANSWERS, CALLS, Counts, Seen
-from tradefair.evaluation.foreign.importers.items import Fact, Item, Reader
-from tradefair.evaluation.foreign.importers.source import Head, Source
+from tradefair.evaluation.foreign.importers.items import ANSWERS, CALLS, Counts, Fact, Head, Item, Reader, Seen, Source
 from tradefair.evaluation.foreign.interchange.messages import At, facts, used
 from tradefair.evaluation.foreign.interchange.shapes import first, text
 from tradefair.evaluation.foreign.interchange.transcript import Transcript
