@@ -179,8 +179,10 @@ def command_lines() -> Iterator[tuple[str, str]]:
         text = page.read_text(encoding="utf-8")
         blocks = [line for block in re.findall(r"```console\n(.*?)```", text, re.DOTALL) for line in block.splitlines()]
         for line in [*blocks, *re.findall(r"`([^`\n]*\btradefair [a-z][^`\n]*)`", text)]:
-            found = re.match(r"(?:\$ |\w+=\S+ |\.venv/bin/)*tradefair ([a-z].*)", line)
-            if found:
+            for part in re.split(r"; (?=tradefair )", line):
+                found = re.match(r"(?:\$ |\w+=\S+ |\.venv/bin/)*tradefair ([a-z]+(?!:)\b.*)", part)
+                if not found:
+                    continue
                 # What stands behind `--` is the command line of somebody else's server.
                 yield str(page.relative_to(ROOT)), found[1].partition("#")[0].partition(" -- ")[0].strip()
 

@@ -8,21 +8,6 @@
 The names of `__init__.pyi` are promised; they load on first use.
 """
 
-from typing import Any
+from tradefair.contract.faces import attach
 
-import lazy_loader
-
-# lazy_loader brings no types of its own; the stub next to this file has those of the names.
-_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)  # pyright: ignore[reportUnknownVariableType]
-
-
-def __getattr__(name: str) -> Any:
-    try:
-        return _load(name)
-    except AttributeError:
-        # Python and its tools ask for names with underscores that need not be there.
-        if name in __all__ or name.startswith("_"):
-            raise
-        from tradefair.contract.errors import unknown
-
-        raise AttributeError(f"tradefair.api: {unknown('name', name, __all__)}") from None  # pyright: ignore[reportUnknownArgumentType]
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -5,7 +5,6 @@ first use. Imports the standard library, pydantic, orjson and lazy_loader only, 
 else).
 """
 
-import lazy_loader
+from tradefair.contract.faces import attach
 
-# lazy_loader brings no types of its own; the stub next to this file has those of the names.
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)  # pyright: ignore[reportUnknownVariableType]
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -252,5 +252,7 @@ def test_a_page_that_cannot_be_written_is_said_in_a_line(
     games: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("no folder")
-    assert run(["report", str(games[0]), "-o", str(tmp_path / "file" / "page.html"), "--no-verify"]) == 3
-    assert "cannot be written" in capsys.readouterr().err
+    (tmp_path / "page.html").mkdir()
+    for page, code, said in (("file/page.html", 2, "there is no such folder"), ("page.html", 3, "cannot be written")):
+        assert run(["report", str(games[0]), "-o", str(tmp_path / page), "--no-verify"]) == code
+        assert said in capsys.readouterr().err

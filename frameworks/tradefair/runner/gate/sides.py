@@ -289,12 +289,7 @@ def _read(trace: Trace, path: Path, player: Player | None, variant: Variant, see
         raise Missing(f"{path.name} is another game than seed {seed} of {variant.scenario.id}")
     if set(seats) != set(seated(variant, seed)[1]):
         raise Missing(f"{path.name} was played in other seats")
-    refusal = refusal_of(trace, seats)
-    if refusal is not None:
-        raise Missing(f"{path.name} proves nothing, {refusal.reason}{refusal.where}: {refusal.sentence}"[:200])
-    reason = str(about.get("end_reason"))
-    if not evaluator_of(core.market).ran_its_course(reason):
-        raise Missing(f"{path.name} ended early: {reason}")
+    _check_proven(trace, path, seats)
     outcome = evaluate(trace)
     rewards = [reward_of(outcome, seat).value for seat in seats]
     known = [reward for reward in rewards if reward is not None]
@@ -316,6 +311,16 @@ def _read(trace: Trace, path: Path, player: Player | None, variant: Variant, see
         raised=_raised(trace, seats) if modes else {},
         spent=spent_in(note for note in trace.agent_events() if note["seat"] in seats),
     )
+
+
+def _check_proven(trace: Trace, path: Path, seats: Sequence[SeatId]) -> None:
+    """Raises Missing where re-execution does not give this game, or where it did not run its course."""
+    refusal = refusal_of(trace, seats)
+    if refusal is not None:
+        raise Missing(f"{path.name} proves nothing, {refusal.reason}{refusal.where}: {refusal.sentence}"[:200])
+    reason = str(trace.manifest.about.get("end_reason"))
+    if not evaluator_of(trace.manifest.core.market).ran_its_course(reason):
+        raise Missing(f"{path.name} ended early: {reason}")
 
 
 def _raised(trace: Trace, seats: Sequence[SeatId]) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""What a reader is; what it yields stands in `interchange.items`, since exports share it."""
+"""What a reader is, with all that one needs: what it is given, and what it yields (`interchange.items`)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tradefair.evaluation.foreign.importers.counting import ANSWERS as ANSWERS
+from tradefair.evaluation.foreign.importers.counting import CALLS as CALLS
+from tradefair.evaluation.foreign.importers.counting import Counts as Counts
+from tradefair.evaluation.foreign.importers.counting import Seen as Seen
+from tradefair.evaluation.foreign.importers.counting import Spans as Spans
+from tradefair.evaluation.foreign.importers.source import Head as Head
+from tradefair.evaluation.foreign.importers.source import Source as Source
 from tradefair.evaluation.foreign.interchange.items import EVERYBODY as EVERYBODY
 from tradefair.evaluation.foreign.interchange.items import Answer as Answer
 from tradefair.evaluation.foreign.interchange.items import Call as Call
@@ -16,10 +23,7 @@ from tradefair.evaluation.foreign.interchange.items import Said as Said
 from tradefair.evaluation.foreign.interchange.items import Tallied as Tallied
 
 if TYPE_CHECKING:
-    from tradefair.evaluation.foreign.importers.counting import Counts
     from tradefair.evaluation.foreign.importers.report import ImportReport
-    from tradefair.evaluation.foreign.importers.source import Head, Source
-
 
 LONG_ID = 16
 """Characters from which on nobody else has the id of a run."""

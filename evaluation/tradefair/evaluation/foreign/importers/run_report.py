@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
+from tradefair.evaluation.foreign.importers.foreign import Intake
 from tradefair.evaluation.foreign.importers.items import Odd, Taken
-from tradefair.evaluation.foreign.importers.writing import RunWritten
 
 
-class Taking(Protocol):
-    """What an import took of a file: calls by tool, answers, and how many things it could not use."""
+class RunWritten(NamedTuple):
+    """A run that was written."""
 
-    calls: Counter[str]
-    answers: int
-    odds: int
+    run: str
+    trace: str
+    seats: int
+    calls: int
+    answered: int
+    errors: int
+    messages: int
+    passed: bool | None
 
 
 MAX_ODD = 1_000
@@ -64,7 +69,7 @@ class FileReport:
         second = f"; the next surest reader is {other}: --format {other}" if other else ""
         self.odd(Odd(0, "", f"looks like {self.format}, but holds no call and no message of it{sought}{second}"))
 
-    def reconcile(self, taken: Taking, calls: Mapping[str, tuple[int, int]], answers: tuple[int, int]) -> None:
+    def reconcile(self, taken: Intake, calls: Mapping[str, tuple[int, int]], answers: tuple[int, int]) -> None:
         """Compare what was taken with what the file holds by its own count, at least and at most.
 
         A record that could not be used is named already, and each may have held a call.

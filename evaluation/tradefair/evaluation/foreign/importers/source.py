@@ -18,6 +18,7 @@ import orjson
 
 from tradefair.evaluation.foreign.importers.elements import CutShort, Elements, NoDocument
 from tradefair.evaluation.foreign.importers.zipped import members_of
+from tradefair.evaluation.read.objects import mapping, sequence
 from tradefair.files.user_files import MAX_LINE
 
 HEAD = 65_536
@@ -50,6 +51,12 @@ class Head(NamedTuple):
     value: Any
     keys: tuple[str, ...]
     lines: bool
+
+    def first(self, *lists: str) -> dict[str, Any]:
+        """The first object: of a list, or of the first of these lists that the document has, its first element."""
+        fields = mapping(self.value)
+        listed = sequence(self.value) or next(filter(None, (sequence(fields.get(name)) for name in lists)), [fields])
+        return mapping(listed[0])
 
     @property
     def listed(self) -> bool:
@@ -177,6 +184,11 @@ class Source:
         self._count = count
         self._fields: dict[str, Any] = {}
 
+    @property
+    def held(self) -> bool:
+        """Whether `values` gives all of it: lines, or a document that the head holds whole."""
+        return self.head.lines or self.head.value is not None
+
     def _odd(self, line: int, field: str, message: str) -> None:
         self.refused += 1
         self._report(line, field, message)
@@ -206,10 +218,20 @@ class Source:
             self._count("", value)
             yield number, value
 
-    def whole(self) -> Any:
-        """The document that the head holds whole."""
-        self._count("", self.head.value)
-        return self.head.value
+    def values(self) -> Iterator[tuple[int, Any]]:
+        """Number and value of each line; of a document that the head holds whole its value, under the number 0."""
+        if self.head.lines:
+            yield from self.lines()
+        elif self.held:
+            self._count("", self.head.value)
+            yield 0, self.head.value
+
+    def records(self, *paths: str, lines: bool) -> Iterator[tuple[int, str, Any]]:
+        """Number, place and value of all `lines`, whose place is "", or of the elements at these places, under 0."""
+        if lines:
+            yield from ((number, "", value) for number, value in self.lines())
+        else:
+            yield from ((0, place, value) for place, value in self.elements(*paths))
 
     def elements(self, *paths: str) -> Iterator[tuple[str, Any]]:
         """The values at these places of one document, in its order, each with its place as `messages.item` names it.

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -18,6 +18,7 @@ from tradefair.contract.kernel.event import ManifestCore
 from tradefair.contract.kernel.players import Player, Seating, outside_label
 from tradefair.evaluation.foreign.importers.foreign import note_of, seat_ids
 from tradefair.evaluation.foreign.importers.items import EVERYBODY, Odd
+from tradefair.evaluation.foreign.importers.run_report import FileReport, RunWritten
 from tradefair.evaluation.foreign.importers.spool import ANSWER, CALL, ROUND, Row, Run, Spool
 from tradefair.tracestore import WRITTEN_BY, Written, write_trace
 
@@ -29,31 +30,6 @@ END_REASON = "truncated:log_ended"
 
 _TRANSPORT = "import"
 _HELD_BYTES = 16 << 20
-
-
-class RunWritten(NamedTuple):
-    """A run that was written."""
-
-    run: str
-    trace: str
-    seats: int
-    calls: int
-    answered: int
-    errors: int
-    messages: int
-    passed: bool | None
-
-
-class Findings(Protocol):
-    """Where what a run lacks is told."""
-
-    def odd(self, odd: Odd) -> None:
-        """Something that could not be used."""
-        ...
-
-    def unanswered(self, odd: Odd) -> None:
-        """A call without an answer."""
-        ...
 
 
 class _Open(NamedTuple):
@@ -71,7 +47,7 @@ def write_run(
     rows: Iterator[tuple[int, Row]],
     spool: Spool,
     source: Mapping[str, Any],
-    findings: Findings,
+    findings: FileReport,
 ) -> RunWritten | None:
     """Write one run; None where it holds neither calls nor messages. `source` is what is known of its file."""
     writer = _Writer(run, rows, spool, findings)
@@ -99,7 +75,7 @@ def write_run(
 class _Writer:
     """One pass over the rows of a run."""
 
-    def __init__(self, run: Run, rows: Iterator[tuple[int, Row]], spool: Spool, findings: Findings) -> None:
+    def __init__(self, run: Run, rows: Iterator[tuple[int, Row]], spool: Spool, findings: FileReport) -> None:
         self.calls = self.answered = self.errors = self.messages = 0
         self.ids = seat_ids(run.seats)
         self._run = run

@@ -330,12 +330,21 @@ _USED = {
 def used(fields: dict[str, Any], at: At) -> Iterator[Fact]:
     """What one reply of a model cost: its name, tokens, and why it stopped."""
     usage = mapping(fields.get("usage"))
-    tokens: dict[str, Any] = {}
-    if usage:
-        usage = {**mapping(first(usage, "prompt_tokens_details", "input_tokens_details")), **usage}
-        tokens = {name: first(usage, *places) for name, places in _USED.items()}
-        tokens = {name: value for name, value in tokens.items() if isinstance(value, int) and value >= 0}
-    stop = first(fields, "stop_reason", "finish_reason")
-    for name, value in (("model", fields.get("model")), ("tokens", tokens), ("stop", stop)):
-        if value and isinstance(value, str | dict):
-            yield Fact(at.run, at.seat, name, value)
+    usage = {**mapping(first(usage, "prompt_tokens_details", "input_tokens_details")), **usage}
+    tokens = {name: first(usage, *places) for name, places in _USED.items()}
+    return facts(at, model=fields.get("model"), tokens=tokens, stop=first(fields, "stop_reason", "finish_reason"))
+
+
+def known(**values: Any) -> Iterator[tuple[str, Any]]:
+    """Facts by name, without those that are empty or of another kind: `passed` is true or false, `usd` a number."""
+    for name, value in values.items():
+        if name == "tokens":
+            value = {kind: count for kind, count in value.items() if isinstance(count, int) and count >= 0}
+        if isinstance(value, bool) if name == "passed" else isinstance(value, int | float) if name == "usd" else value:
+            yield name, value
+
+
+def facts(at: At, **values: Any) -> Iterator[Fact]:
+    """What is known of a seat, or, by `passed`, `title` and `reference`, of its whole run."""
+    for name, value in known(**values):
+        yield Fact(at.run, None if name in ("passed", "title", "reference") else at.seat, name, value)

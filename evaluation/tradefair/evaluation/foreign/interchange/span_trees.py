@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 from tradefair.evaluation.foreign.interchange.identity import plain
-from tradefair.evaluation.foreign.interchange.shapes import parsed
-from tradefair.evaluation.foreign.interchange.spans import Span
+from tradefair.evaluation.foreign.interchange.messages import error_in
+from tradefair.evaluation.foreign.interchange.shapes import parsed, text
+from tradefair.evaluation.foreign.interchange.spans import Span, unwrapped
+from tradefair.evaluation.read.objects import mapping
 
 HELD = 8_000_000
 """Characters of spans that wait for the rest of their traces; beyond, a trace is taken as complete."""
@@ -59,6 +61,20 @@ class Piece(NamedTuple):
         """When it begins, and our own number, where it has one."""
         seq = self.marks.get("seq")
         return (self.span.start or 0, seq if isinstance(seq, int) else 0)
+
+
+def tool_piece(
+    span: Span, conversation: str, given: Any, answer: Any, name: str = "", agent: str = "", key: str = ""
+) -> Piece:
+    """The piece of a tool's span, whose answer may be a message of LangChain's: then it says of which call it is."""
+    said: Any = unwrapped(parsed(answer))
+    message, error = mapping(said), None
+    if "tool_call_id" in message:
+        key, said, error = key or text(message["tool_call_id"]), message.get("content"), error_in(message)
+    error = error if span.error is None else span.error or True
+    # A tool of one argument often has only its value here; the reply that asked for it has its name.
+    arguments = mapping(given) if isinstance(given, dict) or given is None else {"input": given}
+    return Piece(span, "tool", conversation, name or span.name, agent, key, arguments, said, error)
 
 
 class Traces:

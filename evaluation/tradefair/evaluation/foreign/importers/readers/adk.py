@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tradefair.evaluation.foreign.importers.counting import Counts
-from tradefair.evaluation.foreign.importers.items import Fact, Item, Reader
-from tradefair.evaluation.foreign.importers.source import Head, Source
+from tradefair.evaluation.foreign.importers.items import Counts, Fact, Head, Item, Reader, Source
 from tradefair.evaluation.foreign.interchange.messages import At, used
 from tradefair.evaluation.foreign.interchange.shapes import first, text
 from tradefair.evaluation.foreign.interchange.transcript import Transcript
@@ -18,30 +16,20 @@ _APP, _INVOCATION = ("appName", "app_name"), ("invocationId", "invocation_id")
 
 def sniff(head: Head) -> int:
     """Sure of events of an application, or of an event with its author and invocation."""
-    first_one = mapping((sequence(head.value) or [head.value])[0])
-    keys = {*head.keys, *first_one}
-    if "events" in keys and keys & {*_APP}:
-        return 95
-    return 95 if "author" in first_one and any(name in first_one for name in _INVOCATION) else 0
+    keys = {*head.keys}
+    return 95 if ("events" in keys and keys & {*_APP}) or ("author" in head.first() and keys & {*_INVOCATION}) else 0
 
 
 def read(source: Source) -> Iterator[Item]:
     """The run of each session."""
     told, stem = Transcript(), source.stem
-    if source.head.lines:
-        for line, value in source.lines():
-            fields = mapping(value)
-            run = told.named(text(fields.get("id")) or f"line-{line}") if "events" in fields else stem
-            for event in sequence(fields.get("events")) or [value]:
-                yield from told.used(_event(told, mapping(event), At(run, line=line)))
-    else:
-        for place, value in source.elements("events.item", "item"):
-            fields = mapping(value)
-            run = text(source.fields().get("id")) or stem
-            events = sequence(fields.get("events")) if place == "item" and "events" in fields else [value]
-            run = text(fields.get("id")) or run if place == "item" and "events" in fields else run
-            for event in events:
-                yield from told.used(_event(told, mapping(event), At(run)))
+    for line, place, value in source.records("events.item", "item", lines=source.head.lines):
+        fields = mapping(value)
+        session = place != "events.item" and "events" in fields
+        run = text(fields.get("id") if session else None) or text(source.fields().get("id"))
+        run = told.named(run or f"line-{line}") if session and line else run or stem
+        for event in (sequence(fields["events"]) if session else []) or [value]:
+            yield from told.used(_event(told, mapping(event), At(run, line=line)))
     yield told.total()
 
 

@@ -10,13 +10,11 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
-from tradefair.evaluation.foreign.importers.counting import Counts
-from tradefair.evaluation.foreign.importers.items import Call, Fact, Item, Odd, Reader
-from tradefair.evaluation.foreign.importers.source import Head, Source
-from tradefair.evaluation.foreign.interchange.messages import At, tools, used, walk
+from tradefair.evaluation.foreign.importers.items import Call, Counts, Fact, Head, Item, Odd, Reader, Source
+from tradefair.evaluation.foreign.interchange.messages import At, facts, tools, used, walk
 from tradefair.evaluation.foreign.interchange.own import extra_in, seat_in
 from tradefair.evaluation.foreign.interchange.shapes import count, first, nanoseconds, text
-from tradefair.evaluation.foreign.interchange.tally import Tally
+from tradefair.evaluation.foreign.interchange.transcript import Transcript
 from tradefair.evaluation.read.objects import mapping, sequence
 
 _VERSIONS = tuple(f"ATIF-v1.{minor}" for minor in range(9))
@@ -51,10 +49,11 @@ def read(source: Source) -> Iterator[Item]:
 
 def _trajectories(source: Source) -> Iterator[tuple[int, Iterable[tuple[str, Any]]]]:
     """Line and parts of every trajectory: a line, an element of a list, or one of the documents of a file."""
-    if source.head.lines or source.head.value is not None:
-        for line, value in source.lines() if source.head.lines else [(0, source.whole())]:
-            yield from ((line, _places(mapping(held))) for held in sequence(value) or [value])
-    elif source.head.listed:
+    for line, value in source.values():
+        yield from ((line, _places(mapping(held))) for held in sequence(value) or [value])
+    if source.held:
+        return
+    if source.head.listed:
         yield from ((0, _places(mapping(held))) for _, held in source.elements("item"))
     else:
         # Read as it comes: a trajectory may be longer than what is held.
@@ -73,7 +72,7 @@ class _Reading:
     """What is remembered over the trajectories of a file."""
 
     def __init__(self, stem: str) -> None:
-        self.tally = Tally()
+        self.tally = Transcript()
         self._stem = stem
 
     def trajectory(self, places: Iterable[tuple[str, Any]], at: At, depth: int) -> Iterator[Item]:
@@ -95,7 +94,8 @@ class _Reading:
             self.tally.records += 1
             yield at.odd("steps", "a trajectory without steps")
         elif not depth:
-            yield from _ending(fields, at)
+            usd = mapping(fields.get("final_metrics")).get("total_cost_usd")
+            yield from facts(at._replace(seat=""), usd=usd)
 
     def _named(self, fields: dict[str, Any]) -> str:
         # Several trajectories of one session are one run.
@@ -117,11 +117,8 @@ class _Reading:
             count(self.tally.left_out, f"what {version} adds")
         agent = mapping(fields.get("agent"))
         label = text(extra_in(fields).get("label")) or f"{text(agent.get('name'))} {text(agent.get('version'))}".strip()
-        yield Fact(at.run, at.seat, "agent", label)
-        yield Fact(at.run, at.seat, "model", text(agent.get("model_name")))
-        yield Fact(at.run, at.seat, "tools", tools(agent.get("tool_definitions")))
-        if isinstance(passed := extra_in(fields).get("passed"), bool):
-            yield Fact(at.run, None, "passed", passed)
+        model, defined = text(agent.get("model_name")), tools(agent.get("tool_definitions"))
+        yield from facts(at, agent=label, model=model, tools=defined, passed=extra_in(fields).get("passed"))
 
     def _step(self, value: Any, at: At) -> Iterator[Item]:
         """What was said and called in one step, and what was observed."""
@@ -175,13 +172,6 @@ class _Reading:
                 keys = waiting[:_BATCH] if number == len(told) - 1 else [waiting.pop(0)]
             for key in keys:
                 yield from walk({**answer, "tool_call_id": key}, at, self.tally.left_out)
-
-
-def _ending(fields: dict[str, Any], at: At) -> Iterator[Item]:
-    """What the whole run cost."""
-    usd = mapping(fields.get("final_metrics")).get("total_cost_usd")
-    if isinstance(usd, int | float):
-        yield Fact(at.run, "", "usd", usd)
 
 
 _COUNTS = Counts(answers=(("source_call_id", ()),), silent=(("is_copied_context", (True,)),))

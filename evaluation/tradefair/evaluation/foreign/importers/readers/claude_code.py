@@ -10,12 +10,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tradefair.evaluation.foreign.importers.counting import Counts
-from tradefair.evaluation.foreign.importers.items import LONG_ID, Call, Fact, Item, Odd, Reader
-from tradefair.evaluation.foreign.importers.source import Head, Source
-from tradefair.evaluation.foreign.interchange.messages import At, calls_or_answers, used, walk
+from tradefair.evaluation.foreign.importers.items import LONG_ID, Call, Counts, Fact, Head, Item, Odd, Reader, Source
+from tradefair.evaluation.foreign.interchange.messages import At, calls_or_answers, facts, used, walk
 from tradefair.evaluation.foreign.interchange.shapes import count, first, nanoseconds, text
-from tradefair.evaluation.foreign.interchange.tally import Tally
+from tradefair.evaluation.foreign.interchange.transcript import Transcript
 from tradefair.evaluation.read.objects import mapping, sequence
 
 _TALK = ("user", "assistant")
@@ -50,22 +48,20 @@ class _Log:
 
     def __init__(self, met: Callable[[int], bool]) -> None:
         self._met_elsewhere = met
-        self._tally = Tally()
+        self._tally = Transcript()
         self._seen: OrderedDict[int, None] = OrderedDict()
         self._spent: OrderedDict[tuple[str, str], tuple[str, list[Fact]]] = OrderedDict()
         self._seats: set[tuple[str, str]] = set()
 
     def line(self, value: Any, line: int) -> Iterator[Item]:
         """One record. Lines that carry no talk are understood and counted by their type."""
-        self._tally.records += 1
-        if not isinstance(value, dict):
-            yield Odd(line, "", "a record is an object")
-            return
-        fields = mapping(value)
+        return self._tally.used(self._record(mapping(value), line, known=isinstance(value, dict)))
+
+    def _record(self, fields: dict[str, Any], line: int, *, known: bool) -> Iterator[Item]:
         kind, run = text(fields.get("type")), text(first(fields, "sessionId", "session_id"))
-        self._tally.understood += 1
-        if kind in _TALK and not run:
-            self._tally.understood -= 1
+        if not known:
+            yield Odd(line, "", "a record is an object")
+        elif kind in _TALK and not run:
             yield Odd(line, "sessionId", "no session")
         elif fields.get("uuid") and self._repeated(run, text(fields["uuid"])):
             count(self._tally.left_out, "repeated lines")
@@ -83,18 +79,16 @@ class _Log:
         elif kind == "result" and run:
             yield from self._result(fields, run)
         elif not kind:
-            self._tally.understood -= 1
             yield Odd(line, "type", "a record of no type")
         elif calls_or_answers(fields):
-            self._tally.understood -= 1
             yield Odd(line, "type", f"a record of an unknown type {kind[:40]!r} that calls or answers")
         else:
             count(self._tally.left_out, f"lines of type {kind}")
 
     def rest(self) -> Iterator[Item]:
         """What the last replies cost, and the tally."""
-        for _, facts in self._spent.values():
-            yield from facts
+        for _, spent in self._spent.values():
+            yield from spent
         yield self._tally.total()
 
     def _talk(self, fields: dict[str, Any], kind: str, at: At) -> Iterator[Item]:
@@ -108,9 +102,6 @@ class _Log:
         for item in walk({**message, "role": role}, at, self._tally.left_out):
             if isinstance(item, Call) and self._repeated(at.run, f"{at.seat} {item.key}"):
                 count(self._tally.left_out, "repeated calls")
-            elif isinstance(item, Odd):
-                self._tally.understood -= 1
-                yield item
             else:
                 yield item
 
@@ -123,15 +114,13 @@ class _Log:
         seat = (at.run, at.seat)
         reply = text(message.get("id"))
         if reply and message.get("model") != "<synthetic>":
-            before, facts = self._spent.pop(seat, ("", []))
+            before, spent = self._spent.pop(seat, ("", []))
             if before != reply:
-                yield from facts
+                yield from spent
             self._spent[seat] = (reply, list(used(message, at)))
             if len(self._spent) > _SEATS:
                 yield from self._spent.popitem(last=False)[1][1]
-        usd = fields.get("costUSD")
-        if isinstance(usd, int | float):
-            yield Fact(*seat, "usd", usd)
+        yield from facts(at, usd=fields.get("costUSD"))
 
     def _introduced(self, fields: dict[str, Any], at: At) -> Iterator[Item]:
         """Who acts, when first met."""
@@ -146,9 +135,7 @@ class _Log:
 
     def _result(self, fields: dict[str, Any], run: str) -> Iterator[Item]:
         """The end of an output stream: its price, and whom it was denied what."""
-        usd = fields.get("total_cost_usd")
-        if isinstance(usd, int | float):
-            yield Fact(run, "", "usd", usd)
+        yield from facts(At(run), usd=fields.get("total_cost_usd"))
         for _ in sequence(fields.get("permission_denials")):
             count(self._tally.left_out, "permission denials")
 

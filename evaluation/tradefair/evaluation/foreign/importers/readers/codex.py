@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tradefair.evaluation.foreign.importers.counting import Counts
-from tradefair.evaluation.foreign.importers.items import Fact, Item, Odd, Reader
-from tradefair.evaluation.foreign.importers.source import Head, Source
+from tradefair.evaluation.foreign.importers.items import Counts, Fact, Head, Item, Odd, Reader, Source
 from tradefair.evaluation.foreign.interchange.messages import At, used
 from tradefair.evaluation.foreign.interchange.shapes import first, text
 from tradefair.evaluation.foreign.interchange.transcript import Transcript
@@ -47,12 +45,12 @@ def read(source: Source) -> Iterator[Item]:
     log = _Log(source.stem)
     for line, value in source.lines():
         yield from log.line(mapping(value), line)
-    yield log.told.total()
+    yield log.total()
 
 
-class _Log:
+class _Log(Transcript):
     def __init__(self, stem: str) -> None:
-        self.told = Transcript()
+        super().__init__()
         self._run = stem
         self._begun: set[str] = set()
 
@@ -63,23 +61,23 @@ class _Log:
         if kind in ("session_meta", "thread.started"):
             self._run = text(first({**payload, **fields}, "thread_id", "id")) or self._run
             label = f"codex {text(payload.get('cli_version'))}".strip()
-            yield from self.told.used([Fact(self._run, "", "agent", label)])
+            yield from self.used([Fact(self._run, "", "agent", label)])
         elif kind == "turn_context":
-            yield from self.told.used(used({"model": payload.get("model")}, at))
+            yield from self.used(used({"model": payload.get("model")}, at))
         elif kind == "response_item":
-            yield from self.told.message({"timestamp": fields.get("timestamp"), **payload}, at)
+            yield from self.message({"timestamp": fields.get("timestamp"), **payload}, at)
         elif kind == "event_msg":
             info = mapping(mapping(payload.get("info")).get("last_token_usage"))
             left = f"events {text(payload.get('type'))}"
-            yield from self.told.used(used({"usage": info}, at)) if info else self.told.leave(left)
+            yield from self.used(used({"usage": info}, at)) if info else self.leave(left)
         elif kind.startswith("item.") and "item" in fields:
             yield from self._item(mapping(fields["item"]), kind, at)
         elif kind in _EXEC:
-            yield from self.told.used(used(fields, at))
+            yield from self.used(used(fields, at))
         elif kind == "error" or kind in _ROLLOUT:
-            yield from self.told.leave(f"records {kind}")
+            yield from self.leave(f"records {kind}")
         else:
-            yield from self.told.refuse(Odd(line, "type", f"a record of an unknown type {kind[:40]!r}"))
+            yield from self.refuse(Odd(line, "type", f"a record of an unknown type {kind[:40]!r}"))
 
     def _item(self, item: dict[str, Any], event: str, at: At) -> Iterator[Item]:
         """What `exec` prints of one item, when it begins, changes and is complete."""
@@ -87,25 +85,25 @@ class _Log:
         done = event == "item.completed"
         if kind in _SPOKEN and done:
             part = {"type": _SPOKEN[kind], "text": text(first(item, "text", "message"))}
-            yield from self.told.message({"role": "assistant", "content": [part]}, at)
+            yield from self.message({"role": "assistant", "content": [part]}, at)
         elif kind in _CALLS:
-            yield from self.told.used(self._called(item, kind, key, at, done=done))
+            yield from self.used(self._called(item, kind, key, at, done=done))
         elif kind in _SPOKEN or event == "item.updated":
-            yield from self.told.leave(f"items that {event.removeprefix('item.')}")
+            yield from self.leave(f"items that {event.removeprefix('item.')}")
         else:
-            yield from self.told.refuse(Odd(at.line, "item.type", f"an item of an unknown type {kind[:40]!r}"))
+            yield from self.refuse(Odd(at.line, "item.type", f"an item of an unknown type {kind[:40]!r}"))
 
     def _called(self, item: dict[str, Any], kind: str, key: str, at: At, *, done: bool) -> Iterator[Item]:
         if key not in self._begun:
             self._begun.add(key)
             given = {name: item[name] for name in _CALLS[kind] if name in item}
             arguments = item.get("arguments") if kind == "mcp_tool_call" else given
-            yield from self.told.call(item, key, text(item.get("tool")) or kind, arguments, at)
+            yield from self.call(item, key, text(item.get("tool")) or kind, arguments, at)
         if done:
             failed = item.get("status") in ("failed", "declined") or bool(item.get("error"))
             result = {name: item[name] for name in _ANSWERS if item.get(name) is not None}
             whole = item["result"] if item.get("result") is not None else result
-            yield from self.told.answer(item, key, whole, item.get("error") or failed, at)
+            yield from self.answer(item, key, whole, item.get("error") or failed, at)
 
 
 _COUNTS = Counts(

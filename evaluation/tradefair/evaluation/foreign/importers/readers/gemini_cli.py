@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tradefair.evaluation.foreign.importers.counting import Counts
-from tradefair.evaluation.foreign.importers.items import Item, Odd, Reader
-from tradefair.evaluation.foreign.importers.source import Head, Source
+from tradefair.evaluation.foreign.importers.items import Counts, Head, Item, Odd, Reader, Source
 from tradefair.evaluation.foreign.interchange.messages import At, used
 from tradefair.evaluation.foreign.interchange.shapes import first, parsed, text
 from tradefair.evaluation.foreign.interchange.transcript import Transcript
@@ -19,7 +17,7 @@ _FAILED = ("error", "cancelled")
 
 def sniff(head: Head) -> int:
     """Sure of a session of a project, whose messages are of these types."""
-    keys = set(head.keys) | set(mapping(head.value))
+    keys = set(head.keys)
     if "sessionId" in keys and "projectHash" in keys:
         return 96
     return 90 if "sessionId" in keys and b'"gemini"' in head.raw and b'"toolCalls"' in head.raw else 0
@@ -38,13 +36,13 @@ def read(source: Source) -> Iterator[Item]:
                 document = source.document
                 chat.run = text(value) if place == "sessionId" else chat.run
             if place != "sessionId":
-                yield from chat.message(mapping(value), At(chat.run))
-    yield chat.told.total()
+                yield from chat.spoken(mapping(value), At(chat.run))
+    yield chat.total()
 
 
-class _Chat:
+class _Chat(Transcript):
     def __init__(self, stem: str) -> None:
-        self.told = Transcript()
+        super().__init__()
         self.run = stem
         self._met: set[tuple[str, str]] = set()
 
@@ -53,19 +51,19 @@ class _Chat:
         if "sessionId" in fields:
             self.run = text(fields["sessionId"]) or self.run
         if "type" in fields:
-            yield from self.message(fields, At(self.run, line=line))
+            yield from self.spoken(fields, At(self.run, line=line))
         elif "sessionId" in fields or any(name.startswith("$") for name in fields):
-            yield from self.told.leave("lines about the session")
+            yield from self.leave("lines about the session")
         else:
-            yield from self.told.refuse(Odd(line, "type", "a line of no type"))
+            yield from self.refuse(Odd(line, "type", "a line of no type"))
 
-    def message(self, fields: dict[str, Any], at: At) -> Iterator[Item]:
+    def spoken(self, fields: dict[str, Any], at: At) -> Iterator[Item]:
         """One message, and the calls that it holds."""
         role, own = _ROLES.get(text(fields.get("type"))), text(fields.get("id"))
         if role is None:
-            yield from self.told.refuse(at.odd("type", f"a message of an unknown type {text(fields.get('type'))!r}"))
+            yield from self.refuse(at.odd("type", f"a message of an unknown type {text(fields.get('type'))!r}"))
             return
-        yield from self.told.used(self._items(fields, role, own, at))
+        yield from self.used(self._items(fields, role, own, at))
 
     def _items(self, fields: dict[str, Any], role: str, own: str, at: At) -> Iterator[Item]:
         if not self._repeated(own, ""):
@@ -74,17 +72,17 @@ class _Chat:
             content: list[Any] = [{"type": "reasoning", "text": reason} for reason in reasons]
             content += sequence(fields.get("content")) or [fields.get("content") or ""]
             spoken = {"role": role, "content": content, "timestamp": fields.get("timestamp")}
-            yield from self.told.said(spoken, at)
+            yield from self.said(spoken, at)
             counted = mapping(fields.get("tokens"))
             usage = {"input_tokens": counted.get("input"), "output_tokens": counted.get("output")}
             yield from used({"model": fields.get("model"), "usage": usage if counted else None}, at)
         for number, call in enumerate(map(mapping, sequence(fields.get("toolCalls")))):
             key, failed = text(call.get("id")) or f"{own} {number}", call.get("status") in _FAILED
             if not self._repeated(own, f"call {key}"):
-                yield from self.told.call(call, key, text(call.get("name")), call.get("args"), at)
+                yield from self.call(call, key, text(call.get("name")), call.get("args"), at)
             result = call.get("result") or call.get("resultDisplay")
             if (result is not None or failed) and not self._repeated(own, f"answer {key}"):
-                yield from self.told.answer(call, key, _given(result), failed, at)
+                yield from self.answer(call, key, _given(result), failed, at)
 
     def _repeated(self, own: str, what: str) -> bool:
         """Whether a message, or a call or answer of it, was told before: the later form writes what grows again."""

@@ -10,14 +10,12 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
-from tradefair.evaluation.foreign.importers.counting import Counts
-from tradefair.evaluation.foreign.importers.items import Answer, Call, Fact, Item, Odd, Reader
-from tradefair.evaluation.foreign.importers.source import Head, Source
+from tradefair.evaluation.foreign.importers.items import Answer, Call, Counts, Fact, Head, Item, Odd, Reader, Source
 from tradefair.evaluation.foreign.interchange.identity import meaning
-from tradefair.evaluation.foreign.interchange.messages import At, calls_or_answers, tools, used, walk
+from tradefair.evaluation.foreign.interchange.messages import At, calls_or_answers, facts, tools, used, walk
 from tradefair.evaluation.foreign.interchange.own import extra_in, seat_in
 from tradefair.evaluation.foreign.interchange.shapes import count, first, nanoseconds, text
-from tradefair.evaluation.foreign.interchange.tally import Tally
+from tradefair.evaluation.foreign.interchange.transcript import Transcript
 from tradefair.evaluation.read.objects import mapping, sequence
 
 _ATTACHMENT = "attachment://"
@@ -65,7 +63,7 @@ class _Log:
 
     def __init__(self) -> None:
         self.spec: dict[str, Any] = {}
-        self.tally = Tally()
+        self.tally = Transcript()
 
     def sample(self, fields: dict[str, Any], place: str) -> Iterator[Item]:
         """One sample: facts, messages in order, then what only events tell."""
@@ -96,16 +94,12 @@ class _Log:
     def _facts(self, fields: dict[str, Any], sample: _Sample, at: At) -> Iterator[Item]:
         own = extra_in(fields)
         label = text(own.get("label")) or text(first(self.spec, "solver", "task")) or "agent"
-        yield Fact(at.run, at.seat, "agent", label)
-        yield Fact(at.run, None, "title", text(self.spec.get("task")))
         listed = next((event["tools"] for event in sample.models if event.get("tools")), own.get("tools"))
-        yield Fact(at.run, at.seat, "tools", tools(listed))
+        yield from facts(at, agent=label, title=text(self.spec.get("task")), tools=tools(listed))
         values = [mapping(score).get("value") for score in mapping(fields.get("scores")).values()]
         passed = [_PASSED.get(value) for value in values if isinstance(value, str | int | float)]
-        if isinstance(own.get("passed"), bool):
-            yield Fact(at.run, None, "passed", own["passed"])
-        elif passed and None not in passed:
-            yield Fact(at.run, None, "passed", all(passed))
+        whole = all(passed) if passed and None not in passed else None
+        yield from facts(at, passed=own["passed"] if isinstance(own.get("passed"), bool) else whole)
 
 
 class _Sample:

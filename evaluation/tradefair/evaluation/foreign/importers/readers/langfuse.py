@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tradefair.evaluation.foreign.importers.counting import Counts, Spans
-from tradefair.evaluation.foreign.importers.items import Item, Odd, Reader
-from tradefair.evaluation.foreign.importers.source import Head, Source
-from tradefair.evaluation.foreign.interchange.messages import error_in, tools
+from tradefair.evaluation.foreign.importers.items import Counts, Head, Item, Odd, Reader, Source, Spans
+from tradefair.evaluation.foreign.interchange.messages import known, tools
 from tradefair.evaluation.foreign.interchange.shapes import first, nanoseconds, parsed, text
 from tradefair.evaluation.foreign.interchange.span_runs import items_of
-from tradefair.evaluation.foreign.interchange.span_trees import MISSING, Piece
+from tradefair.evaluation.foreign.interchange.span_trees import MISSING, Piece, tool_piece
 from tradefair.evaluation.foreign.interchange.spans import Span, unwrapped
 from tradefair.evaluation.read.objects import mapping, sequence
 
@@ -21,7 +19,7 @@ _TRACE = ("traceId", "trace_id")
 
 def sniff(head: Head) -> int:
     """Sure of observations of a trace, or of an observation that says below which one it lies."""
-    fields = mapping((sequence(head.value) or sequence(mapping(head.value).get("data")) or [head.value])[0])
+    fields = head.first("data")
     if any(name in fields for name in _ABOVE) and any(name in fields for name in _TRACE):
         return 95
     inner = mapping((sequence(fields.get("observations")) or [None])[0])
@@ -36,13 +34,9 @@ def read(source: Source) -> Iterator[Item]:
 
 
 def _pieces(source: Source) -> Iterator[Piece | Odd]:
-    if source.head.lines:
-        for line, value in source.lines():
-            yield from _inside(value, line)
-        return
-    held = source.head.value is not None
-    for value in [source.whole()] if held else (part for _, part in source.elements("item", "data.item")):
-        yield from _inside(value, 0)
+    parts = ((0, part) for _, part in source.elements("item", "data.item"))
+    for line, value in source.values() if source.held else parts:
+        yield from _inside(value, line)
 
 
 def _inside(value: Any, line: int) -> Iterator[Piece | Odd]:
@@ -80,18 +74,12 @@ def _piece(fields: dict[str, Any], session: str, line: int) -> Piece:
     conversation = session or text(first(fields, "sessionId", "session_id") or metadata.get("thread_id"))
     match text(fields.get("type")).upper():
         case "TOOL":
-            said = mapping(unwrapped(answer))
-            key, error = text(said.get("tool_call_id")), error_in(said) if said.get("tool_call_id") else None
-            result = said.get("content") if key else answer if answer is not None else MISSING
-            arguments = mapping(given) if isinstance(given, dict) or given is None else {"input": given}
-            error = span.error or True if failed else error
-            return Piece(span, "tool", conversation, name=span.name, key=key, arguments=arguments, result=result,
-                         error=error)  # fmt: skip
+            return tool_piece(span, conversation, given, MISSING if answer is None else answer)
         case "AGENT":
             return Piece(span, "agent", conversation, name=span.name)
         case "GENERATION":
             return Piece(span, "model", conversation, asked=_messages(given, "user"),
-                         replied=_messages(answer, "assistant"), facts=tuple(_facts(fields, given)))  # fmt: skip
+                         replied=_messages(answer, "assistant"), facts=_facts(fields, given))  # fmt: skip
         case _:
             return Piece(span, "", conversation)
 
@@ -107,11 +95,10 @@ def _messages(value: Any, role: str) -> list[Any]:
     return [{"role": role, "content": value}] if isinstance(value, str) and value else []
 
 
-def _facts(fields: dict[str, Any], given: Any) -> Iterator[tuple[str, Any]]:
+def _facts(fields: dict[str, Any], given: Any) -> tuple[tuple[str, Any], ...]:
     usage = {**mapping(fields.get("usage")), **mapping(first(fields, "usageDetails", "usage_details"))}
-    tokens = {name: usage[name] for name in ("input", "output") if isinstance(usage.get(name), int)}
-    known = {"model": fields.get("model"), "tokens": tokens, "tools": tools(mapping(given).get("tools"))}
-    return ((name, value) for name, value in known.items() if value)
+    tokens = {name: usage.get(name) for name in ("input", "output")}
+    return tuple(known(model=fields.get("model"), tokens=tokens, tools=tools(mapping(given).get("tools"))))
 
 
 _COUNTS = Counts(

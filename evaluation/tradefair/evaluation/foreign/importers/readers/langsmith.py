@@ -11,13 +11,11 @@ from contextlib import suppress
 from itertools import groupby
 from typing import Any
 
-from tradefair.evaluation.foreign.importers.counting import Counts, Spans
-from tradefair.evaluation.foreign.importers.items import Item, Odd, Reader
-from tradefair.evaluation.foreign.importers.source import Head, Source
-from tradefair.evaluation.foreign.interchange.messages import error_in, tools
+from tradefair.evaluation.foreign.importers.items import Counts, Head, Item, Odd, Reader, Source, Spans
+from tradefair.evaluation.foreign.interchange.messages import known, tools
 from tradefair.evaluation.foreign.interchange.shapes import first, nanoseconds, parsed, text
 from tradefair.evaluation.foreign.interchange.span_runs import items_of
-from tradefair.evaluation.foreign.interchange.span_trees import MISSING, Piece
+from tradefair.evaluation.foreign.interchange.span_trees import MISSING, Piece, tool_piece
 from tradefair.evaluation.foreign.interchange.spans import Span, unwrapped
 from tradefair.evaluation.read.objects import mapping, sequence
 
@@ -33,8 +31,7 @@ _MAX_LITERAL = 100_000
 
 def sniff(head: Head) -> int:
     """Sure of the field that every run has."""
-    runs = sequence(head.value) or sequence(mapping(head.value).get("runs")) or [head.value]
-    fields = mapping(runs[0])
+    fields = head.first("runs")
     if "run_type" in fields or "run_type" in head.keys:
         return 95 if {"dotted_order", "trace_id", "child_runs", "parent_run_id"} & {*fields, *head.keys} else 60
     return 85 if b'"run_type"' in head.raw and b'"dotted_order"' in head.raw else 0
@@ -46,15 +43,10 @@ def read(source: Source) -> Iterator[Item]:
 
 
 def _pieces(source: Source) -> Iterator[Piece | Odd]:
-    if source.head.lines:
-        for line, value in source.lines():
-            for entry in sequence(value) or [value]:
-                yield from _inside(entry, line)
-    elif source.head.value is not None:
-        whole = source.whole()
-        for entry in sequence(whole) or sequence(mapping(whole).get("runs")) or [whole]:
-            yield from _inside(entry, 0)
-    else:
+    for line, value in source.values():
+        for entry in sequence(value) or (sequence(mapping(value).get("runs")) if not line else []) or [value]:
+            yield from _inside(entry, line)
+    if not source.held:
         yield from _documents(source)
 
 
@@ -108,22 +100,12 @@ def _piece(fields: dict[str, Any], trace: str, line: int) -> Piece:
     asked, replied = mapping(fields.get("inputs")), mapping(fields.get("outputs"))
     match fields["run_type"]:
         case "tool":
-            key, answer, flag = _answer(fields.get("outputs"))
-            arguments, failed = _arguments(fields.get("inputs")), span.error or flag
-            return Piece(
-                span,
-                "tool",
-                conversation,
-                name=span.name,
-                agent=agent,
-                key=text(extra.get("tool_call_id")) or key,
-                arguments=arguments,
-                result=answer if error is None or answer is not None else MISSING,
-                error=failed,
-            )
+            answer = mapping(outputs := fields.get("outputs")).get("output", outputs)
+            answer, key = MISSING if answer is None and error is not None else answer, text(extra.get("tool_call_id"))
+            return tool_piece(span, conversation, _arguments(fields.get("inputs")), answer, agent=agent, key=key)
         case "llm" | "chat_model":
             reply = _reply(replied)
-            facts = tuple(_facts(fields, metadata, mapping(extra.get("invocation_params")), replied, reply))
+            facts = _facts(fields, metadata, mapping(extra.get("invocation_params")), replied, reply)
             return Piece(span, "model", conversation, agent=agent, asked=_prompt(asked), replied=reply, facts=facts)
         case _:
             return Piece(span, "", conversation, agent=agent)
@@ -141,16 +123,6 @@ def _arguments(inputs: Any) -> Any:
                 found = ast.literal_eval(given.strip())
         return mapping(found) or fields
     return given
-
-
-def _answer(outputs: Any) -> tuple[str, Any, Any]:
-    """The call's id and error, where the answer is a message, and between them the answer."""
-    fields = mapping(outputs)
-    said = unwrapped(parsed(fields.get("output", outputs)))
-    message = mapping(said)
-    if "tool_call_id" in message:
-        return text(message["tool_call_id"]), message.get("content"), error_in(message)
-    return "", said, None
 
 
 def _prompt(inputs: dict[str, Any]) -> list[Any]:
@@ -180,18 +152,13 @@ def _facts(
     parameters: dict[str, Any],
     outputs: dict[str, Any],
     reply: list[Any],
-) -> Iterator[tuple[str, Any]]:
+) -> tuple[tuple[str, Any], ...]:
     used = mapping(mapping(reply[0] if reply else None).get("usage_metadata")) or mapping(outputs.get("usage_metadata"))
-    counted = {
+    tokens = {
         "input": first({**used, **fields}, "input_tokens", "prompt_tokens"),
         "output": first({**used, **fields}, "output_tokens", "completion_tokens"),
     }
-    known = {
-        "model": metadata.get("ls_model_name"),
-        "tokens": {name: value for name, value in counted.items() if isinstance(value, int)},
-        "tools": tools(parameters.get("tools")),
-    }
-    return ((name, value) for name, value in known.items() if value)
+    return tuple(known(model=metadata.get("ls_model_name"), tokens=tokens, tools=tools(parameters.get("tools"))))
 
 
 _COUNTS = Counts(

@@ -10,16 +10,18 @@
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, NamedTuple
 
 from tradefair.contract.answers import settled
 from tradefair.evaluation.foreign.importers.counting import ANSWERS, CALLS, Counts, Seen
-from tradefair.evaluation.foreign.importers.items import Answer, Call, Fact, Item, Odd, Reader, Said, Tallied
+from tradefair.evaluation.foreign.importers.items import Answer, Call, Fact, Item, Odd, Reader, Said
 from tradefair.evaluation.foreign.importers.source import Head, Source
 from tradefair.evaluation.foreign.interchange.messages import tools
 from tradefair.evaluation.foreign.interchange.shapes import first, nanoseconds, parsed, text
+from tradefair.evaluation.foreign.interchange.transcript import Transcript
 from tradefair.evaluation.read.objects import mapping, sequence
 
 _WRAPPERS = ("message", "payload", "data", "request", "response")
@@ -54,7 +56,7 @@ def sniff(head: Head) -> int:
         # The head ends within a document: what it shows of it.
         flat = {"result", "arguments"} <= set(head.keys) and {"tool", "tool_name", "toolName"} & set(head.keys)
         return 80 if b'"jsonrpc"' in head.raw and b'"method"' in head.raw else 60 if flat else 0
-    return _sure(mapping(sequence(head.value)[0] if sequence(head.value) else head.value), 0)
+    return _sure(head.first(), 0)
 
 
 def _sure(fields: dict[str, Any], depth: int) -> int:
@@ -85,14 +87,10 @@ def _is_rpc(item: dict[str, Any]) -> bool:
 def read(source: Source) -> Iterator[Item]:
     """The calls of a log, in the order of its lines."""
     reading = _Reading()
-    if source.head.lines:
-        for number, value in source.lines():
-            yield from reading.line(number, value)
-    else:
-        # A list of records, or one record after another, each over several lines.
-        for _, value in source.elements("item" if source.head.listed else ""):
-            yield from reading.line(0, value)
-    yield Tallied(reading.records, reading.understood)
+    # Lines, a list of records, or one record after another, each over several lines.
+    for number, _, value in source.records("item" if source.head.listed else "", lines=source.head.lines):
+        yield from reading.line(number, value)
+    yield reading.told.total()
 
 
 class _Around(NamedTuple):
@@ -115,39 +113,34 @@ class _Around(NamedTuple):
 
 
 class _Reading:
-    """Which requests wait for a response, by session and id, bounded; how many lines were of use."""
+    """Which requests wait for a response, by session and id, bounded."""
 
     def __init__(self) -> None:
-        self.records = self.understood = 0
+        self.told = Transcript()
         self._waiting: OrderedDict[tuple[str, str], tuple[str, ...]] = OrderedDict()
         self._begun: OrderedDict[tuple[str, str], str] = OrderedDict()
-        self._steps: Counter[str] = Counter()
         self._step = self._flats = 0
 
     def line(self, number: int, value: Any) -> Iterator[Item]:
         """One line, which may be a batch."""
-        self.records += 1
-        used = True
-        for entry in sequence(value) or [value]:
-            found = self._entry(number, entry)
-            used = used and not any(isinstance(item, Odd) for item in found)
-            yield from found
-        self.understood += used
+        entries = (self._entry(number, entry) for entry in sequence(value) or [value])
+        return self.told.used(chain.from_iterable(entries))
 
-    def _entry(self, number: int, entry: Any) -> list[Item]:
-        if not isinstance(entry, dict):
-            return [Odd(number, "", "not a JSON object")]
-        return list(self._object(number, mapping(entry), _Around()))
+    def _entry(self, number: int, entry: Any) -> Iterator[Item]:
+        if isinstance(entry, dict):
+            yield from self._object(number, mapping(entry), _Around())
+        else:
+            yield Odd(number, "", "not a JSON object")
 
     def _object(self, number: int, item: dict[str, Any], around: _Around) -> Iterator[Item]:
         """One JSON object, opened as long as it is a wrapper."""
         around = around.within(item)
         # First: what calls itself JSON-RPC is never read as a flat record.
         if _is_rpc(item):
-            self._count(around.session)
+            self._step = self.told.step(around.session)
             yield from self._rpc(number, item, around)
         elif isinstance(first(item, *_TOOL), str):
-            self._count(around.session)
+            self._step = self.told.step(around.session)
             yield from self._flat(number, item, around)
         else:
             inner = _wrapped(item)
@@ -157,12 +150,6 @@ class _Reading:
             # Lines of our own seat views that are no calls: the head, and what became public.
             elif "seat_view" not in item and not isinstance(item.get("event"), str):
                 yield Odd(number, "", "neither JSON-RPC nor a record with a tool")
-
-    def _count(self, session: str) -> None:
-        """Number the next record of a session; 0, where a stranger names too many, leaves it to the order of times."""
-        if session in self._steps or len(self._steps) < _MAX_WAITING:
-            self._steps[session] += 1
-        self._step = self._steps.get(session, 0)
 
     def _rpc(self, number: int, item: dict[str, Any], around: _Around) -> Iterator[Item]:
         """A JSON-RPC message: a request, a response to one of ours, or something else, which is counted only."""
@@ -211,16 +198,8 @@ class _Reading:
         elif asked == "tools/call" or (asked is None and not _TOOL_ANSWER.isdisjoint(result)):
             if result.get("resultType") == "input_required":
                 content = {"inputRequests": result.get("inputRequests")}
-                yield Said(
-                    around.session,
-                    around.seat,
-                    "server",
-                    "protocol",
-                    content,
-                    self._step,
-                    around.at_ns,
-                    "input_required",
-                )
+                spoken = Said(around.session, around.seat, "server", "protocol", content, self._step, around.at_ns)
+                yield spoken._replace(name="input_required")
                 yield Answer(*key, None, status="withdrawn", step=self._step, at_ns=around.at_ns)
             else:
                 found = settled(item)
@@ -229,9 +208,8 @@ class _Reading:
     def _flat(self, number: int, item: dict[str, Any], around: _Around) -> Iterator[Item]:
         """A record that holds the call, or its end, or both in one."""
         run, tool = around.session, str(first(item, *_TOOL))
-        # The key counts, not its value: `"result": null` is an answer.
         error, status = item.get("error"), item.get("status")
-        ends = error is not None or any(name in item for name in _RESULT) or status in _STATUSES
+        ends = _ends(item)
         named = (run, f"{tool} {first(item, *_CALL_IDS)!r}"[:200]) if first(item, *_CALL_IDS) is not None else None
         begun = around.at_ns
         duration = first(item, *_DURATION)
@@ -271,6 +249,11 @@ class _Reading:
         )
 
 
+def _ends(item: dict[str, Any]) -> bool:
+    """Whether a flat record is of a call that is over. The key counts, not its value: `"result": null` is an answer."""
+    return item.get("error") is not None or any(name in item for name in _RESULT) or item.get("status") in _STATUSES
+
+
 def _seen(fields: dict[str, Any]) -> list[Seen] | None:
     """Calls and answers of a record: of JSON-RPC by its method, of others by tool, as begun and as ended."""
     tool, result = first(fields, *_TOOL), mapping(fields.get("result"))
@@ -283,9 +266,7 @@ def _seen(fields: dict[str, Any]) -> list[Seen] | None:
     if not isinstance(tool, str):
         return None
     key = first(fields, *_CALL_IDS)
-    ends = (
-        fields.get("error") is not None or any(name in fields for name in _RESULT) or fields.get("status") in _STATUSES
-    )
+    ends = _ends(fields)
     run = "" if key is None else f"{text(first(fields, *_SESSION))} {key!r}"
     return [
         Seen(CALLS, tool, ("ended" if ends else "begun") if run else "once", run),

@@ -10,14 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tradefair.evaluation.foreign.importers.counting import Counts
-from tradefair.evaluation.foreign.importers.items import Fact, Item, Odd, Reader
-from tradefair.evaluation.foreign.importers.source import Head, Source
-from tradefair.evaluation.foreign.interchange.messages import At, is_item, tools, used
+from tradefair.evaluation.foreign.importers.items import Counts, Fact, Head, Item, Odd, Reader, Source
+from tradefair.evaluation.foreign.interchange.messages import At, facts, is_item, tools, used
 from tradefair.evaluation.foreign.interchange.own import seat_in
 from tradefair.evaluation.foreign.interchange.shapes import count, first, nanoseconds, text
-from tradefair.evaluation.foreign.interchange.tally import MAX_NAMES
-from tradefair.evaluation.foreign.interchange.transcript import Transcript
+from tradefair.evaluation.foreign.interchange.transcript import MAX_NAMES, Transcript
 from tradefair.evaluation.read.objects import mapping, sequence
 
 _IDS = ("id", "trajectory_id", "task_id", "conversation_id", "session_id", "custom_id")
@@ -66,12 +63,9 @@ def _is_named(value: Any) -> bool:
 def read(source: Source) -> Iterator[Item]:
     """The runs of a file, one after another; what is no transcript is odd, and the rest is read."""
     reading = _Reading(source.stem or "run")
-    if source.head.lines:
-        for line, value in source.lines():
-            yield from reading.record(value, line)
-    elif source.head.value is not None:
-        yield from reading.record(source.whole(), 0)
-    else:
+    for line, value in source.values():
+        yield from reading.record(value, line)
+    if not source.held:
         yield from reading.document(source)
     yield reading.tally.total()
 
@@ -176,13 +170,10 @@ def _talk(fields: dict[str, Any]) -> list[Any]:
 
 def _facts(fields: dict[str, Any], at: At) -> Iterator[Fact]:
     """What a record says besides its messages: tools, what it cost, and whether it passed."""
-    if fields.get("tools"):
-        yield Fact(at.run, at.seat, "tools", tools(fields["tools"]))
+    yield from facts(at, tools=tools(fields.get("tools")))
     yield from used(fields, at)
     # AgentDojo writes what became of the user's task beside the messages, or in an object of its own.
-    passed = first({**mapping(fields.get("evaluation")), **fields}, *_PASSED)
-    if isinstance(passed, bool):
-        yield Fact(at.run, None, "passed", passed)
+    yield from facts(at, passed=first({**mapping(fields.get("evaluation")), **fields}, *_PASSED))
 
 
 _COUNTS = Counts()

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tradefair.evaluation.foreign.importers.counting import ANSWERS, CALLS, Counts, Seen
-from tradefair.evaluation.foreign.importers.items import Item, Reader
-from tradefair.evaluation.foreign.importers.source import Head, Source
+from tradefair.evaluation.foreign.importers.items import ANSWERS, CALLS, Counts, Head, Item, Reader, Seen, Source
 from tradefair.evaluation.foreign.interchange.messages import At
 from tradefair.evaluation.foreign.interchange.shapes import first, parsed, text
 from tradefair.evaluation.foreign.interchange.transcript import Transcript
@@ -32,8 +30,7 @@ _ROLES = {"user": "user", "agent": "assistant"}
 
 def sniff(head: Head) -> int:
     """Sure of an event with its source that acts or was observed."""
-    listed = sequence(head.value) or sequence(mapping(head.value).get("history")) or [head.value]
-    fields = mapping(listed[0])
+    fields = head.first("history")
     if fields.get("kind") in _KINDS and "source" in fields:
         return 95
     acts = "source" in fields and "id" in fields and ("action" in fields or "observation" in fields)
@@ -42,78 +39,68 @@ def sniff(head: Head) -> int:
 
 def read(source: Source) -> Iterator[Item]:
     """The run of the file, or of each line that holds a history."""
-    events, stem = _Events(), source.stem
-    if source.head.lines and not source.head.listed:
-        for line, value in source.lines():
-            history = sequence(mapping(value).get("history"))
-            run = events.told.named(text(mapping(value).get("instance_id")) or f"line-{line}") if history else stem
-            for event in history or [value]:
-                yield from events.told.used(events.event(mapping(event), At(run, line=line)))
+    told, stem = Transcript(), source.stem
+    for line, _, value in source.records("item", "history.item", lines=source.head.lines and not source.head.listed):
+        history = sequence(mapping(value).get("history")) if line else []
+        run = told.named(text(mapping(value).get("instance_id")) or f"line-{line}") if history else stem
+        for event in history or [value]:
+            yield from told.used(_event(told, mapping(event), At(run, line=line)))
+    yield told.total()
+
+
+def _event(told: Transcript, event: dict[str, Any], at: At) -> Iterator[Item]:
+    """One event of either form."""
+    if event.get("kind") in _KINDS:
+        return _later(told, event, text(event["kind"]), at)
+    return _first(told, event, at)
+
+
+def _first(told: Transcript, event: dict[str, Any], at: At) -> Iterator[Item]:
+    action, seen, key = text(event.get("action")), text(event.get("observation")), text(event.get("id"))
+    args = mapping(event.get("args"))
+    named = mapping(event.get("tool_call_metadata"))
+    if action in _STATES or (seen in _STATES and not action):
+        yield from told.left(f"events {action or seen}")
+    elif action in _SPOKEN:
+        role = "system" if action == "system" else _ROLES.get(text(event.get("source")), "system")
+        yield from told.said({**event, "role": role, "content": first(args, "content") or event.get("message")}, at)
+    elif action:
+        tool = (
+            text(named.get("function_name")) or (text(args.get("name")) if action == "call_tool_mcp" else "") or action
+        )
+        given = mapping(args.get("arguments")) if action == "call_tool_mcp" else args
+        thought = text(given.pop("thought", "")) if (given := dict(given)) else ""
+        if thought:
+            yield from told.said({**event, "role": "assistant", "content": thought}, at)
+        yield from told.call(event, key, tool, given, at)
+        if action == "finish":
+            # Nothing is observed after it.
+            yield from told.answer(event, key, None, None, at)
+    elif seen:
+        failed = seen == "error" or mapping(event.get("extras")).get("success") is False
+        yield from told.answer(event, text(event.get("cause")), event.get("content"), failed or None, at)
     else:
-        for _, value in source.elements("item", "history.item"):
-            yield from events.told.used(events.event(mapping(value), At(stem)))
-    yield events.told.total()
+        yield at.odd("action", "an event that neither acts nor was observed")
 
 
-class _Events:
-    def __init__(self) -> None:
-        self.told = Transcript()
-
-    def event(self, event: dict[str, Any], at: At) -> Iterator[Item]:
-        """One event of either form."""
-        if event.get("kind") in _KINDS:
-            return self._later(event, text(event["kind"]), at)
-        return self._first(event, at)
-
-    def _first(self, event: dict[str, Any], at: At) -> Iterator[Item]:
-        action, seen, key = text(event.get("action")), text(event.get("observation")), text(event.get("id"))
-        args = mapping(event.get("args"))
-        named = mapping(event.get("tool_call_metadata"))
-        if action in _STATES or (seen in _STATES and not action):
-            yield from self.told.left(f"events {action or seen}")
-        elif action in _SPOKEN:
-            role = "system" if action == "system" else _ROLES.get(text(event.get("source")), "system")
-            yield from self.told.said(
-                {**event, "role": role, "content": first(args, "content") or event.get("message")}, at
-            )
-        elif action:
-            tool = (
-                text(named.get("function_name"))
-                or (text(args.get("name")) if action == "call_tool_mcp" else "")
-                or action
-            )
-            given = mapping(args.get("arguments")) if action == "call_tool_mcp" else args
-            thought = text(given.pop("thought", "")) if (given := dict(given)) else ""
-            if thought:
-                yield from self.told.said({**event, "role": "assistant", "content": thought}, at)
-            yield from self.told.call(event, key, tool, given, at)
-            if action == "finish":
-                # Nothing is observed after it.
-                yield from self.told.answer(event, key, None, None, at)
-        elif seen:
-            failed = seen == "error" or mapping(event.get("extras")).get("success") is False
-            yield from self.told.answer(event, text(event.get("cause")), event.get("content"), failed or None, at)
-        else:
-            yield at.odd("action", "an event that neither acts nor was observed")
-
-    def _later(self, event: dict[str, Any], kind: str, at: At) -> Iterator[Item]:
-        key = text(event.get("tool_call_id"))
-        if kind == "ActionEvent":
-            thoughts = [{**mapping(part), "type": "text"} for part in sequence(event.get("thought"))]
-            if thoughts:
-                yield from self.told.said({**event, "role": "assistant", "content": thoughts}, at)
-            function = mapping(mapping(event.get("tool_call")).get("function")) or mapping(event.get("tool_call"))
-            given = parsed(function.get("arguments")) or mapping(event.get("action"))
-            yield from self.told.call(event, key, text(event.get("tool_name")), given, at)
-        elif kind in ("MessageEvent", "SystemPromptEvent"):
-            part = mapping(event.get("system_prompt"))
-            message = mapping(event.get("llm_message")) or {"role": "system", "content": [part]}
-            yield from self.told.said({"timestamp": event.get("timestamp"), **message}, at)
-        else:
-            seen = mapping(event.get("observation"))
-            failed = kind == "AgentErrorEvent" or kind == "UserRejectObservation" or seen.get("is_error") is True
-            result = event.get("error") or event.get("rejection_reason") or first(seen, "content", "output") or seen
-            yield from self.told.answer(event, key, result, failed or None, at)
+def _later(told: Transcript, event: dict[str, Any], kind: str, at: At) -> Iterator[Item]:
+    key = text(event.get("tool_call_id"))
+    if kind == "ActionEvent":
+        thoughts = [{**mapping(part), "type": "text"} for part in sequence(event.get("thought"))]
+        if thoughts:
+            yield from told.said({**event, "role": "assistant", "content": thoughts}, at)
+        function = mapping(mapping(event.get("tool_call")).get("function")) or mapping(event.get("tool_call"))
+        given = parsed(function.get("arguments")) or mapping(event.get("action"))
+        yield from told.call(event, key, text(event.get("tool_name")), given, at)
+    elif kind in ("MessageEvent", "SystemPromptEvent"):
+        part = mapping(event.get("system_prompt"))
+        message = mapping(event.get("llm_message")) or {"role": "system", "content": [part]}
+        yield from told.said({"timestamp": event.get("timestamp"), **message}, at)
+    else:
+        seen = mapping(event.get("observation"))
+        failed = kind == "AgentErrorEvent" or kind == "UserRejectObservation" or seen.get("is_error") is True
+        result = event.get("error") or event.get("rejection_reason") or first(seen, "content", "output") or seen
+        yield from told.answer(event, key, result, failed or None, at)
 
 
 def _seen(fields: dict[str, Any]) -> list[Seen] | None:

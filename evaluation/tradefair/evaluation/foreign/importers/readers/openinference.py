@@ -9,26 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tradefair.evaluation.foreign.importers.counting import Counts, Spans
-from tradefair.evaluation.foreign.importers.items import Item, Odd, Reader
+from tradefair.evaluation.foreign.importers.items import Counts, Head, Item, Odd, Reader, Source, Spans
 from tradefair.evaluation.foreign.importers.readers.otel import read_spans
-from tradefair.evaluation.foreign.importers.source import Head, Source
 from tradefair.evaluation.foreign.interchange.flattened import listed
-from tradefair.evaluation.foreign.interchange.messages import error_in, tools
+from tradefair.evaluation.foreign.interchange.messages import known, tools
 from tradefair.evaluation.foreign.interchange.otlp_names import Inference
 from tradefair.evaluation.foreign.interchange.shapes import first, parsed, text
 from tradefair.evaluation.foreign.interchange.span_runs import items_of
-from tradefair.evaluation.foreign.interchange.span_trees import MISSING, Piece
-from tradefair.evaluation.foreign.interchange.spans import Span, unwrapped
-from tradefair.evaluation.read.objects import mapping, sequence
+from tradefair.evaluation.foreign.interchange.span_trees import MISSING, Piece, tool_piece
+from tradefair.evaluation.foreign.interchange.spans import Span
+from tradefair.evaluation.read.objects import mapping
 
 
 def sniff(head: Head) -> int:
     """Sure of the attribute that every span of its kind has, or of the field that servers make of it."""
     if Inference.KIND.encode() in head.raw:
         return 97
-    fields = mapping((sequence(head.value) or [head.value])[0])
-    return 95 if "span_kind" in fields and "context" in fields else 90 if Inference.ASKED.encode() in head.raw else 0
+    return 95 if {"span_kind", "context"} <= head.first().keys() else 90 if Inference.ASKED.encode() in head.raw else 0
 
 
 def read(source: Source) -> Iterator[Item]:
@@ -43,7 +40,9 @@ def _piece(span: Span) -> Piece:
     conversation = text(first(attributes, Inference.SESSION) or metadata.get("thread_id"))
     match text(attributes.get(Inference.KIND)).upper():
         case "TOOL":
-            return _tool(span, attributes, conversation)
+            key, name = text(first(attributes, *Inference.CALL_IDS)), text(attributes.get(Inference.TOOL))
+            given, answer = parsed(attributes.get(Inference.INPUT)), attributes.get(Inference.OUTPUT, MISSING)
+            return tool_piece(span, conversation, given, answer, name, key=key)
         case "AGENT":
             return Piece(span, "agent", conversation, name=text(attributes.get(Inference.AGENTS[0])) or span.name)
         case "LLM":
@@ -54,42 +53,20 @@ def _piece(span: Span) -> Piece:
                 agent=agent,
                 asked=listed(attributes, Inference.ASKED),
                 replied=listed(attributes, Inference.REPLIED),
-                facts=tuple(_facts(attributes)),
+                facts=_facts(attributes),
             )
         case _:
             return Piece(span, "", conversation, agent=agent)
 
 
-def _tool(span: Span, attributes: dict[str, Any], conversation: str) -> Piece:
-    given: Any = parsed(attributes.get(Inference.INPUT))
-    answer = unwrapped(parsed(attributes.get(Inference.OUTPUT, MISSING)))
-    key, error = text(first(attributes, *Inference.CALL_IDS)), None
-    if mapping(answer).get("tool_call_id"):
-        error = error_in(answer)
-        key, answer = key or text(answer["tool_call_id"]), answer.get("content")
-    # A tool of one argument often has only its value here; the reply that asked for it has its name.
-    arguments = mapping(given) if isinstance(given, dict) or given is None else {"input": given}
-    return Piece(
-        span,
-        "tool",
-        conversation,
-        name=text(attributes.get(Inference.TOOL)) or span.name,
-        key=key,
-        arguments=arguments,
-        result=answer,
-        error=error if span.error is None else span.error or True,
+def _facts(attributes: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
+    told = known(
+        model=attributes.get(Inference.MODEL),
+        tokens={"input": attributes.get(Inference.TOKENS_IN), "output": attributes.get(Inference.TOKENS_OUT)},
+        stop=attributes.get(Inference.STOP),
+        tools=tools([parsed(entry.get("json_schema")) for entry in listed(attributes, Inference.TOOLS)]),
     )
-
-
-def _facts(attributes: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    counted = {"input": attributes.get(Inference.TOKENS_IN), "output": attributes.get(Inference.TOKENS_OUT)}
-    known = {
-        "model": attributes.get(Inference.MODEL),
-        "tokens": {name: value for name, value in counted.items() if isinstance(value, int)},
-        "stop": attributes.get(Inference.STOP),
-        "tools": tools([parsed(entry.get("json_schema")) for entry in listed(attributes, Inference.TOOLS)]),
-    }
-    return ((name, value) for name, value in known.items() if value)
+    return tuple(told)
 
 
 _COUNTS = Counts(

@@ -9,41 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tradefair.evaluation.foreign.importers.counting import Counts, Spans
-from tradefair.evaluation.foreign.importers.items import EVERYBODY, Item, Odd, Reader
-from tradefair.evaluation.foreign.importers.source import Head, Source
+from tradefair.evaluation.foreign.importers.items import EVERYBODY, Counts, Head, Item, Odd, Reader, Source, Spans
+from tradefair.evaluation.foreign.interchange import otlp_names as names
 from tradefair.evaluation.foreign.interchange.flattened import listed
-from tradefair.evaluation.foreign.interchange.messages import tools
-from tradefair.evaluation.foreign.interchange.otlp_names import (
-    AGENT,
-    ALL_MESSAGES,
-    ARGUMENTS,
-    ASKED,
-    CALL_ID,
-    CHOICE_EVENT,
-    CONVERSATIONS,
-    DETAILS_EVENT,
-    ENTITY_INPUT,
-    ENTITY_OUTPUT,
-    INDEXED_ASKED,
-    INDEXED_REPLIED,
-    KINDS,
-    MESSAGE_EVENTS,
-    MODELS,
-    OF_TOOLS,
-    OWN,
-    PROMPT,
-    REPLIED,
-    REPLIED_CALLS,
-    REPLIED_TEXT,
-    RESULT,
-    SYSTEM,
-    TOOL,
-    TOOLS_CALL,
-    Inference,
-    Name,
-    Operation,
-)
+from tradefair.evaluation.foreign.interchange.messages import known, tools
+from tradefair.evaluation.foreign.interchange.otlp_names import Inference, Name, Operation
 from tradefair.evaluation.foreign.interchange.shapes import first, parsed, text
 from tradefair.evaluation.foreign.interchange.span_runs import items_of
 from tradefair.evaluation.foreign.interchange.span_trees import MISSING, Piece
@@ -84,7 +54,7 @@ def _pieces(span: Span | Odd) -> Iterator[Piece | Odd]:
         yield span
         return
     piece = _piece(span)
-    unread = "" if piece.kind else next((name for name in span.attributes if name.lower().endswith(OF_TOOLS)), "")
+    unread = "" if piece.kind else next((name for name in span.attributes if name.lower().endswith(names.OF_TOOLS)), "")
     if unread:
         yield Odd(span.line, unread[:60], f"a span of an unknown kind that names a tool: {span.name[:60]!r}")
         return
@@ -99,12 +69,9 @@ def _pieces(span: Span | Odd) -> Iterator[Piece | Odd]:
 
 def read_spans(source: Source) -> Iterator[Span | Odd]:
     """Every span and log record of a file: OTLP requests, one a line or one document, or a span a line or element."""
-    if source.head.lines:
-        for line, value in source.lines():
-            yield from spans_in(value, line)
-    elif source.head.value is not None:
-        yield from spans_in(source.whole(), 0)
-    else:
+    for line, value in source.values():
+        yield from spans_in(value, line)
+    if not source.held:
         yield from _document(source)
 
 
@@ -131,35 +98,36 @@ def _document(source: Source) -> Iterator[Span | Odd]:
 
 def _piece(span: Span) -> Piece:
     attributes = dict(span.attributes)
-    operation = text(first(attributes, Name.OPERATION, *KINDS))
-    mcp = attributes.get(Name.MCP_METHOD) == TOOLS_CALL
+    operation = text(first(attributes, Name.OPERATION, *names.KINDS))
+    mcp = attributes.get(Name.MCP_METHOD) == names.TOOLS_CALL
     marks = _marks(attributes)
     common: dict[str, Any] = {
-        "conversation": text(first(attributes, *CONVERSATIONS)),
-        "agent": text(first(attributes, *AGENT)),
+        "conversation": text(first(attributes, *names.CONVERSATIONS)),
+        "agent": text(first(attributes, *names.AGENT)),
         "marks": marks,
     }
     if mcp or operation in _TOOL_OPERATIONS:
         return _tool(span, attributes, mcp, common)
     asked, replied = _messages(span, attributes)
+    defined = tools(parsed(attributes.get(Name.TOOLS)))
     if operation in _AGENT_OPERATIONS:
-        facts = _facts(attributes, ("role", marks.get("role")))
+        facts = tuple(known(role=marks.get("role"), tools=defined))
         name = common["agent"]
         return Piece(span, "agent", name=name, asked=asked, replied=replied, facts=facts, **common)
     if asked or replied or operation == Operation.CHAT:
         stop = first(attributes, Name.FINISH_REASONS)
         stop = next(iter(sequence(stop)), stop)
-        model, tokens = first(attributes, *MODELS), _tokens(attributes)
-        facts = _facts(attributes, ("model", model), ("tokens", tokens), ("stop", stop))
+        tokens = {"input": attributes.get(Name.INPUT_TOKENS), "output": attributes.get(Name.OUTPUT_TOKENS)}
+        facts = tuple(known(model=first(attributes, *names.MODELS), tokens=tokens, stop=stop, tools=defined))
         return Piece(span, "model", asked=asked, replied=replied, facts=facts, **common)
     # The root span of our own exports says what is known of the whole run.
-    facts = _facts(attributes, ("passed", marks.get("passed"))) if "market" in marks else ()
+    facts = tuple(known(passed=marks.get("passed"), tools=defined)) if "market" in marks else ()
     return Piece(span, "said" if facts else "", facts=facts, **common)
 
 
 def _tool(span: Span, attributes: dict[str, Any], mcp: bool, common: dict[str, Any]) -> Piece:
-    name = text(first(attributes, *TOOL)) or span.name.rpartition(" ")[2]
-    result = next((attributes[key] for key in RESULT if key in attributes), MISSING)
+    name = text(first(attributes, *names.TOOL)) or span.name.rpartition(" ")[2]
+    result = next((attributes[key] for key in names.RESULT if key in attributes), MISSING)
     marks = common["marks"]
     error = span.error
     if marks.get("error"):
@@ -168,16 +136,16 @@ def _tool(span: Span, attributes: dict[str, Any], mcp: bool, common: dict[str, A
         # What a tool answered says more than the name of an exception.
         said = result if isinstance(result, str) else ""
         error = said or error or text(attributes.get(Name.ERROR_TYPE)) or True
-    arguments: Any = first(attributes, *ARGUMENTS) or {}
-    if arguments is attributes.get(ENTITY_INPUT):
+    arguments: Any = first(attributes, *names.ARGUMENTS) or {}
+    if arguments is attributes.get(names.ENTITY_INPUT):
         arguments = _entity_input(parsed(arguments))
-    if result is attributes.get(ENTITY_OUTPUT):
+    if result is attributes.get(names.ENTITY_OUTPUT):
         result = mapping(parsed(result)).get("output", result)
     return Piece(
         span,
         "tool",
         name=name,
-        key=text(first(attributes, *CALL_ID)),
+        key=text(first(attributes, *names.CALL_ID)),
         arguments=arguments,
         result=result,
         error=error,
@@ -199,64 +167,52 @@ def _entity_input(given: Any) -> Any:
 
 def _messages(span: Span, attributes: dict[str, Any]) -> tuple[Any, Any]:
     """What a model was asked and what it replied: from attributes, else from events, else from a record of a log."""
-    asked = first(attributes, *ASKED, *ALL_MESSAGES) or listed(attributes, INDEXED_ASKED)
-    replied = first(attributes, *REPLIED) or listed(attributes, INDEXED_REPLIED) or _replied(attributes)
-    system = parsed(first(attributes, *SYSTEM))
+    asked = first(attributes, *names.ASKED, *names.ALL_MESSAGES) or listed(attributes, names.INDEXED_ASKED)
+    replied = first(attributes, *names.REPLIED) or listed(attributes, names.INDEXED_REPLIED) or _replied(attributes)
+    system = parsed(first(attributes, *names.SYSTEM))
     if system and not isinstance(system, str):
         asked = [{"role": "system", "parts": sequence(system)}, *sequence(parsed(asked))]
     if asked or replied:
         return asked, replied
     events = [(event.name, event.attributes) for event in span.events]
-    if span.body is not None and (span.name in MESSAGE_EVENTS or span.name == CHOICE_EVENT):
+    if span.body is not None and (span.name in names.MESSAGE_EVENTS or span.name == names.CHOICE_EVENT):
         events.append((span.name, mapping(span.body)))
     for name, inner in events:
-        if name == DETAILS_EVENT:
-            return first(dict(inner), *ASKED), first(dict(inner), *REPLIED)
-    spoken = [_event(name, inner) for name, inner in events if name in MESSAGE_EVENTS]
-    choices = [
-        _event(name, mapping(parsed(inner.get("message"))) or inner) for name, inner in events if name == CHOICE_EVENT
-    ]
-    return spoken, choices
+        if name == names.DETAILS_EVENT:
+            return first(dict(inner), *names.ASKED), first(dict(inner), *names.REPLIED)
+    spoken = [_event(name, inner) for name, inner in events if name in names.MESSAGE_EVENTS]
+    choices = [mapping(parsed(inner.get("message"))) or inner for name, inner in events if name == names.CHOICE_EVENT]
+    return spoken, [_event(names.CHOICE_EVENT, inner) for inner in choices]
 
 
 def _replied(attributes: dict[str, Any]) -> list[Any]:
     """Vercel's reply. Its span around a whole conversation has a text, too, which the last reply within says."""
-    if PROMPT not in attributes:
+    if names.PROMPT not in attributes:
         return []
-    called = [{**mapping(call), "type": "tool_call"} for call in sequence(parsed(attributes.get(REPLIED_CALLS)))]
-    return [{"role": "assistant", "content": attributes.get(REPLIED_TEXT), "tool_calls": called}]
+    called = [{**mapping(call), "type": "tool_call"} for call in sequence(parsed(attributes.get(names.REPLIED_CALLS)))]
+    return [{"role": "assistant", "content": attributes.get(names.REPLIED_TEXT), "tool_calls": called}]
 
 
 def _event(name: str, inner: Mapping[str, Any]) -> dict[str, Any]:
     """A message of a span's event or a log record, whose name says the role."""
-    role = "assistant" if name == CHOICE_EVENT else name.split(".")[1]
+    role = "assistant" if name == names.CHOICE_EVENT else name.split(".")[1]
     fields = {key.removeprefix("gen_ai.event."): parsed(value) for key, value in inner.items()}
     return {"role": role, **fields}
 
 
-def _facts(attributes: Mapping[str, Any], *known: tuple[str, Any]) -> tuple[tuple[str, Any], ...]:
-    defined = tools(parsed(attributes.get(Name.TOOLS)))
-    return tuple((name, value) for name, value in (*known, ("tools", defined)) if value not in (None, "", [], {}))
-
-
-def _tokens(attributes: Mapping[str, Any]) -> dict[str, int]:
-    counted = {"input": attributes.get(Name.INPUT_TOKENS), "output": attributes.get(Name.OUTPUT_TOKENS)}
-    return {name: value for name, value in counted.items() if isinstance(value, int)}
-
-
 def _marks(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Our own extras; empty for spans of others."""
-    return {name.removeprefix(OWN): value for name, value in attributes.items() if name.startswith(OWN)}
+    return {name.removeprefix(names.OWN): value for name, value in attributes.items() if name.startswith(names.OWN)}
 
 
 _COUNTS = Counts(
     spans=Spans(
-        tools=tuple((name, _TOOL_OPERATIONS) for name in (Name.OPERATION, *KINDS)),
-        names=TOOL,
-        results=RESULT,
-        replies=(*REPLIED, INDEXED_REPLIED, REPLIED_CALLS),
-        keys=CALL_ID,
-        inner=((Name.MCP_METHOD, (TOOLS_CALL,)),),
+        tools=tuple((name, _TOOL_OPERATIONS) for name in (Name.OPERATION, *names.KINDS)),
+        names=names.TOOL,
+        results=names.RESULT,
+        replies=(*names.REPLIED, names.INDEXED_REPLIED, names.REPLIED_CALLS),
+        keys=names.CALL_ID,
+        inner=((Name.MCP_METHOD, (names.TOOLS_CALL,)),),
     )
 )
 

@@ -10,10 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tradefair.evaluation.foreign.importers.counting import ANSWERS, CALLS, Counts, Seen
-from tradefair.evaluation.foreign.importers.items import Call, Fact, Item, Reader
-from tradefair.evaluation.foreign.importers.source import Head, Source
-from tradefair.evaluation.foreign.interchange.messages import At
+from tradefair.evaluation.foreign.importers.items import ANSWERS, CALLS, Call, Counts, Head, Item, Reader, Seen, Source
+from tradefair.evaluation.foreign.interchange.messages import At, facts
 from tradefair.evaluation.foreign.interchange.shapes import first, text
 from tradefair.evaluation.foreign.interchange.transcript import Transcript
 from tradefair.evaluation.read.objects import mapping, sequence
@@ -44,21 +42,14 @@ def read(source: Source) -> Iterator[Item]:
             run = told.named(stem)
         at = At(run, place=place.removesuffix(".item"))
         if place == "info":
-            yield from _info(mapping(value), at)
+            info = mapping(value)
+            cost = first(mapping(info.get("model_stats")), "instance_cost", "total_cost")
+            yield from facts(at, usd=cost, passed=info.get("resolved"))
         elif place == "trajectory.item":
             yield from told.used(_step(told, mapping(value), at))
         else:
             yield from told.used(_message(told, mapping(value), open_calls, at))
     yield told.total()
-
-
-def _info(info: dict[str, Any], at: At) -> Iterator[Item]:
-    spent = mapping(info.get("model_stats"))
-    cost = first(spent, "instance_cost", "total_cost")
-    if isinstance(cost, int | float):
-        yield Fact(at.run, "", "usd", cost)
-    if isinstance(info.get("resolved"), bool):
-        yield Fact(at.run, None, "passed", info["resolved"])
 
 
 def _step(told: Transcript, step: dict[str, Any], at: At) -> Iterator[Item]:

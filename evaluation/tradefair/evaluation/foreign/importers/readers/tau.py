@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tradefair.evaluation.foreign.importers.counting import Counts
-from tradefair.evaluation.foreign.importers.items import Fact, Item, Reader
-from tradefair.evaluation.foreign.importers.source import Head, Source
-from tradefair.evaluation.foreign.interchange.messages import At, used, walk
+from tradefair.evaluation.foreign.importers.items import Counts, Fact, Head, Item, Reader, Source
+from tradefair.evaluation.foreign.interchange.messages import At, facts, used, walk
 from tradefair.evaluation.foreign.interchange.shapes import first, nanoseconds, text
-from tradefair.evaluation.foreign.interchange.tally import Tally
+from tradefair.evaluation.foreign.interchange.transcript import Transcript
 from tradefair.evaluation.read.objects import mapping, sequence
 
 _SOLVED = 1 - 1e-6
@@ -39,14 +37,11 @@ def read(source: Source) -> Iterator[Item]:
     """One run for each simulation or trajectory."""
     results = _Results()
     many = "simulations" in source.head.keys
-    if source.head.lines and not source.head.listed and not many:
-        for line, run in source.lines():
-            yield from results.run(mapping(run), At("", line=line))
-    else:
-        # A list of runs, all that a command wrote about them, or one run after another, each over several lines.
-        several = ("info", "tasks.item", "simulations.item")
-        for place, value in source.elements(*(several if many else ("item" if source.head.listed else "",))):
-            yield from results.element(place, mapping(value))
+    # Runs as lines, a list of them, all that a command wrote about them, or one run after another over several lines.
+    several = ("info", "tasks.item", "simulations.item") if many else ("item" if source.head.listed else "",)
+    lines = source.head.lines and not source.head.listed and not many
+    for line, place, value in source.records(*several, lines=lines):
+        yield from results.element(place, mapping(value), line)
     yield results.tally.total()
 
 
@@ -54,11 +49,11 @@ class _Results:
     """What is remembered over the runs of a file: tasks and their solutions, and who played."""
 
     def __init__(self) -> None:
-        self.tally = Tally()
+        self.tally = Transcript()
         self._info: dict[str, Any] = {}
         self._tasks: dict[str, dict[str, Any]] = {}
 
-    def element(self, place: str, fields: dict[str, Any]) -> Iterator[Item]:
+    def element(self, place: str, fields: dict[str, Any], line: int) -> Iterator[Item]:
         """One element of a document; what all runs share comes before them."""
         if place == "info":
             self._info = fields
@@ -66,7 +61,8 @@ class _Results:
             if len(self._tasks) < _TASKS:
                 self._tasks[text(fields.get("id"))] = _reference(mapping(fields.get("evaluation_criteria")))
         else:
-            yield from self.run(fields, At("", place=f"{place.removesuffix('.item')}.{self.tally.records}"))
+            where = "" if line else f"{place.removesuffix('.item')}.{self.tally.records}"
+            yield from self.run(fields, At("", line=line, place=where))
 
     def run(self, fields: dict[str, Any], at: At) -> Iterator[Item]:
         """One simulation: what it is, then its messages, those of a customer who calls tools in a seat of its own."""
@@ -103,18 +99,12 @@ class _Results:
         task = text(fields.get("task_id"))
         if task:
             yield Fact(at.run, None, "title", f"task {task}")
-        for seat, name in (("", "agent_info"), (_USER, "user_info")):
-            who = mapping(self._info.get(name))
-            if who and not seat:
-                yield Fact(at.run, seat, "agent", text(who.get("implementation")))
-                yield Fact(at.run, seat, "model", text(who.get("llm")))
+        who = mapping(self._info.get("agent_info"))
+        yield from facts(at, agent=text(who.get("implementation")), model=text(who.get("llm")))
         info = mapping(fields.get("info"))
         reward = first({**fields, **mapping(fields.get("reward_info"))}, "reward")
-        if isinstance(reward, int | float):
-            yield Fact(at.run, None, "passed", reward >= _SOLVED)
-        reference = self._tasks.get(task) or _reference(mapping(info.get("task")))
-        if reference:
-            yield Fact(at.run, None, "reference", reference)
+        passed = reward >= _SOLVED if isinstance(reward, int | float) else None
+        yield from facts(at, passed=passed, reference=self._tasks.get(task) or _reference(mapping(info.get("task"))))
 
 
 def _spent(message: dict[str, Any], at: At) -> Iterator[Item]:
@@ -123,9 +113,7 @@ def _spent(message: dict[str, Any], at: At) -> Iterator[Item]:
         at = at._replace(seat=_USER)
     if at.seat != _USER:
         yield from used(message, at)
-        cost = message.get("cost")
-        if isinstance(cost, int | float) and cost:
-            yield Fact(at.run, at.seat, "usd", cost)
+        yield from facts(at, usd=message.get("cost") or None)
 
 
 def _reference(task: dict[str, Any]) -> dict[str, Any]:

@@ -7,10 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tradefair.evaluation.foreign.importers.counting import ANSWERS, CALLS, Counts, Seen
-from tradefair.evaluation.foreign.importers.items import Fact, Item, Reader
-from tradefair.evaluation.foreign.importers.source import Head, Source
-from tradefair.evaluation.foreign.interchange.messages import At, used
+from tradefair.evaluation.foreign.importers.items import ANSWERS, CALLS, Counts, Fact, Head, Item, Reader, Seen, Source
+from tradefair.evaluation.foreign.interchange.messages import At, facts, used
 from tradefair.evaluation.foreign.interchange.shapes import first, text
 from tradefair.evaluation.foreign.interchange.transcript import Transcript
 from tradefair.evaluation.read.objects import mapping, sequence
@@ -25,13 +23,12 @@ _REPEATED = ("ToolCallSummaryMessage", "SelectSpeakerEvent", "ModelClientStreami
 
 def sniff(head: Head) -> int:
     """Sure of AutoGen's types of messages, of a run's generated items, or of a history with the step of its mistake."""
-    whole = mapping(head.value)
-    keys = {*head.keys, *whole}
+    keys = {*head.keys}
     if keys & {*_STATE} and keys & {"modelResponses", "model_responses", "originalInput", "original_input"}:
         return 95
     if "history" in keys and keys & {"mistake_step", "mistake_agent"}:
         return 95
-    message = mapping((sequence(head.value) or sequence(whole.get("messages")) or [head.value])[0])
+    message = head.first("messages")
     return 92 if message.get("type") in _AUTOGEN and "source" in message else 0
 
 
@@ -50,7 +47,7 @@ def read(source: Source) -> Iterator[Item]:
             run, document = told.named(stem), source.document
             seats = set()
         if place == "is_correct":
-            yield from [Fact(run, None, "passed", value)] if isinstance(value, bool) else []
+            yield from facts(At(run), passed=value)
         else:
             yield from told.used(_told(told, mapping(value), At(run, place=place.removesuffix(".item")), seats))
     yield told.total()

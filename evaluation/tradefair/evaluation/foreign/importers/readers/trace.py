@@ -6,8 +6,7 @@ import shutil
 from pathlib import Path
 
 from tradefair.contract.errors import TradefairError
-from tradefair.evaluation.foreign.importers.items import Odd, Taken, WholeReader
-from tradefair.evaluation.foreign.importers.source import Head
+from tradefair.evaluation.foreign.importers.items import Head, Odd, Taken, WholeReader
 from tradefair.evaluation.prove.verify import verify_file
 from tradefair.evaluation.read.objects import mapping
 from tradefair.files.folders import drafted

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from tradefair.evaluation.foreign.importers.items import Reader
+from tradefair.evaluation.foreign.importers.items import Head, Reader
 from tradefair.evaluation.foreign.importers.readers.mcp import READER as _MCP
 from tradefair.evaluation.foreign.importers.readers.mcp import read
-from tradefair.evaluation.foreign.importers.source import Head
 from tradefair.evaluation.read.objects import mapping
 
 
