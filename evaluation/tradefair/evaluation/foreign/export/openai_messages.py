@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from tradefair.contract import SeatId, TraceError
-from tradefair.evaluation.foreign.export.turns import Called, Talk, Turn, asked_text, called, talks_of
+from tradefair.evaluation.foreign.export.turns import Called, Talk, Turn, asked_text, called, filled, talks_of
 from tradefair.evaluation.foreign.interchange.message_shapes import call_entry, tool_message
 from tradefair.evaluation.foreign.interchange.own import KEY, WITHDRAWN
 from tradefair.evaluation.foreign.interchange.shapes import text
@@ -73,14 +73,9 @@ def turn_messages(turn: Turn) -> Iterator[Message]:
     reasons = turn.text("reasoning") if not turn.odd else ""
     extra = {**turn.extra, **({"calls": {call.key: call.extra for call in turn.calls}} if turn.calls else {})}
     asked = [call_entry(call.key, call.tool, asked_text(call.event)) for call in turn.calls]
-    yield {
-        "role": turn.role,
-        **({"name": turn.name} if turn.name else {}),
-        "content": texts[0] if len(texts) == 1 else [{"type": "text", "text": said} for said in texts] or None,
-        **({"reasoning_content": reasons} if reasons else {}),
-        **({"tool_calls": asked} if asked else {}),
-        **({KEY: extra} if extra else {}),
-    }
+    content = texts[0] if len(texts) == 1 else [{"type": "text", "text": said} for said in texts] or None
+    optional = {"reasoning_content": reasons, "tool_calls": asked, KEY: extra}
+    yield {"role": turn.role, **filled({"name": turn.name}), "content": content, **filled(optional)}
     yield from (answer_message(call) for call in turn.calls if call.answer is not None)
 
 

@@ -241,6 +241,11 @@ def asked_text(event: Mapping[str, Any]) -> str:
     return arguments if isinstance(arguments, str) else as_text(arguments)
 
 
+def filled(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that say something."""
+    return {name: value for name, value in fields.items() if value}
+
+
 def as_text(value: Any) -> str:
     """A value as JSON; a sentence where it is nested too deeply."""
     try:
