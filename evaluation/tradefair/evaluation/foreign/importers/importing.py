@@ -171,7 +171,7 @@ class _Batch:
         try:
             with regular(path) as file:
                 seen = _digest(file)
-                source = Source(file, head_of(path.name, file), report.refused, spool.met, **count)
+                source = Source(file, head_of(path.name, file), report.odd, spool.met, **count)
                 try:
                     for item in reader.read(source):
                         intake.take(item, source.line)

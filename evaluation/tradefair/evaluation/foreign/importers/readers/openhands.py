@@ -115,6 +115,4 @@ def _seen(fields: dict[str, Any]) -> list[Seen] | None:
     return [Seen(CALLS, "")] if acts else [Seen(ANSWERS, "")] if seen else []
 
 
-_COUNTS = Counts(seen=_seen)
-
-READER = Reader("openhands", "events of OpenHands", sniff, read, unit="events", counts=_COUNTS)
+READER = Reader("openhands", "events of OpenHands", sniff, read, unit="events", counts=Counts(seen=_seen))
