@@ -98,13 +98,7 @@ class RuleRate(NamedTuple):
     def to_json(self) -> dict[str, Any]:
         """Plain data for `--json`."""
         shares = {"failed": self.failed.to_json(), "passed": self.passed.to_json()}
-        return {
-            "rule": self.rule,
-            **shares,
-            "p": self.p,
-            "p_holm": self.p_holm,
-            "no_better_than_chance": self.no_better,
-        }
+        return {**self._asdict(), **shares, "no_better_than_chance": self.no_better}
 
 
 @dataclass

@@ -20,6 +20,7 @@ from tradefair.evaluation.foreign.importers.counting import ANSWERS, CALLS, Coun
 from tradefair.evaluation.foreign.importers.items import Call, Item, Reader
 from tradefair.evaluation.foreign.importers.source import Head, Source
 from tradefair.evaluation.foreign.interchange.messages import At, facts, tools
+from tradefair.evaluation.foreign.interchange.own import STATUSES
 from tradefair.evaluation.foreign.interchange.shapes import first, nanoseconds, parsed, text
 from tradefair.evaluation.foreign.interchange.transcript import Transcript
 from tradefair.evaluation.read.objects import mapping, sequence
@@ -34,7 +35,6 @@ _TIME = ("time", "timestamp", "ts", "at", "startedAt", "started_at")
 _SESSION = ("session", "session_id", "sessionId", "mcpSessionId", "mcp_session_id")
 _SEAT = ("seat", "agent", "client")
 _DURATION = ("duration_ms", "latency_ms", "elapsed_ms")
-_STATUSES = ("ok", "rejected", "invalid", "denied", "failed")
 # Fields of a tool's answer in MCP: a response with none of them answers some other method.
 _TOOL_ANSWER = frozenset({"content", "structuredContent", "isError", "resultType"})
 # By method: fields of which its answer has one. What a server asks comes first: those answers may hold `content`, too.
@@ -202,7 +202,7 @@ class _Reading:
                     self._begun.popitem(last=False)
         if ends:
             # The log's own status is finer than ours, but not where it contradicts the error next to it.
-            own = status if status in _STATUSES and (status == "ok") == (error is None) else None
+            own = status if status in STATUSES and (status == "ok") == (error is None) else None
             ended = None if at.at_ns is None or not 0 <= lasted < 1e10 else at.at_ns + round(lasted * 1_000_000)
             answer = at.answer(key, first(item, *_RESULT), error if error is not None else False)
             yield answer._replace(at_ns=ended, status=own)
@@ -219,7 +219,7 @@ def _began(item: dict[str, Any], call: Call) -> Call:
 
 def _ends(item: dict[str, Any]) -> bool:
     """Whether a flat record is of a call that is over. The key counts, not its value: `"result": null` is an answer."""
-    return item.get("error") is not None or any(name in item for name in _RESULT) or item.get("status") in _STATUSES
+    return item.get("error") is not None or any(name in item for name in _RESULT) or item.get("status") in STATUSES
 
 
 def _seen(fields: dict[str, Any]) -> list[Seen] | None:
