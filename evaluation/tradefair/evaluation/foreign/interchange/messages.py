@@ -333,9 +333,13 @@ _USED = {
 def used(fields: dict[str, Any], at: At) -> Iterator[Fact]:
     """What one reply of a model cost: its name, tokens, and why it stopped."""
     usage = mapping(fields.get("usage"))
-    usage = {**mapping(first(usage, "prompt_tokens_details", "input_tokens_details")), **usage}
-    tokens = {name: first(usage, *places) for name, places in _USED.items()}
+    tokens = tokens_in({**mapping(first(usage, "prompt_tokens_details", "input_tokens_details")), **usage})
     return facts(at, model=fields.get("model"), tokens=tokens, stop=first(fields, "stop_reason", "finish_reason"))
+
+
+def tokens_in(usage: dict[str, Any]) -> dict[str, Any]:
+    """What was counted of a reply, by kind of token; not yet of what kind the counts are."""
+    return {name: first(usage, *places) for name, places in _USED.items()}
 
 
 def known(**values: Any) -> Iterator[tuple[str, Any]]:
