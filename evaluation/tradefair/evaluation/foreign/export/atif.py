@@ -28,8 +28,8 @@ def atif_lines(trace: Trace, seat: SeatId | None, odd: OddTrace) -> Iterator[byt
     roots = [talk for talk in talks if talk not in below] or talks
     for talk in roots:
         document = _trajectory(talk)
-        embedded = [_trajectory(inner) for inner in below] if talk is roots[0] and below != talks else []
-        embedded = [inner for inner in embedded if inner["steps"]]
+        inner = below if talk is roots[0] and below != talks else []
+        embedded = [made for made in map(_trajectory, inner) if made["steps"]]
         if not document["steps"]:
             odd(0, f"{talk.seat.id[:80]} said and did nothing: a trajectory has steps")
             continue
@@ -67,9 +67,9 @@ def _step(number: int, turn: Turn) -> dict[str, Any]:
         "tool_calls": [
             {"tool_call_id": call.key, "function_name": call.tool, "arguments": call.arguments} for call in turn.calls
         ],
-        "observation": {"results": observed} if observed else None,
+        "observation": filled({"results": observed}),
         "metrics": _metrics(turn),
-        "extra": {KEY: extra} if extra else None,
+        "extra": filled({KEY: extra}),
     }
     source = _SOURCES.get(turn.role, turn.role)
     step: dict[str, Any] = {"step_id": number, "source": source, "message": turn.text()}

@@ -68,7 +68,7 @@ def _message(message: dict[str, Any]) -> dict[str, Any]:
         for key, made in called
     ]
     extra = {**message.get(KEY, {}), **({"name": message["name"]} if "name" in message else {})}
-    optional = {"tool_calls": entries, "metadata": {KEY: extra} if extra else None}
+    optional = {"tool_calls": entries, "metadata": filled({KEY: extra})}
     return {**kept, "content": content, **filled(optional)}
 
 

@@ -70,7 +70,7 @@ def turn_messages(turn: Turn) -> Iterator[Message]:
     """One turn: what was said and asked for, then the answers; viewers refuse an answer that follows no call."""
     texts = [said.words for said in turn.said if said.part != "reasoning" or said.odd]
     reasons = turn.text("reasoning") if not turn.odd else ""
-    extra = {**turn.extra, **({"calls": {call.key: call.extra for call in turn.calls}} if turn.calls else {})}
+    extra = turn.extra | filled({"calls": {call.key: call.extra for call in turn.calls}})
     asked = [
         # Arguments are JSON as text there.
         {"id": call.key, "type": "function", "function": {"name": call.tool, "arguments": asked_text(call.event)}}
