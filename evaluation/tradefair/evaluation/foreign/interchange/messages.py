@@ -64,9 +64,9 @@ class At(NamedTuple):
         """A call that is made here."""
         return Call(self.run, self.seat, key, tool, arguments, self.step, self.at_ns)
 
-    def answer(self, key: str, result: Any, error: Any = None) -> Answer:
+    def answer(self, key: str, result: Any, error: Any = None, status: str | None = None) -> Answer:
         """The answer that is given here."""
-        return Answer(self.run, key, result, error, self.step, self.at_ns)
+        return Answer(self.run, key, result, error, self.step, self.at_ns, status)
 
     def said(self, role: str, part: str, content: Any) -> Said:
         """What is said here."""
@@ -258,7 +258,8 @@ def _call(entry: dict[str, Any], at: At) -> Iterator[Item]:
     given = function.get(field, {})
     bare = field in ("input", "queries", "code") and not isinstance(given, dict) and entry.get("type") not in _CALLS
     call = at.call(text(first(entry, *_IDS)) or f"name:{name}", name, {field: given} if bare else given)
-    yield call._replace(parent=text(mapping(entry.get("caller")).get("tool_id")) or None)
+    parent = text(mapping(entry.get("caller")).get("tool_id"))
+    yield call._replace(parent=parent) if parent else call
 
 
 def _plain(content: Any, left_out: Counter[str]) -> Any:
@@ -333,7 +334,8 @@ _USED = {
 def used(fields: dict[str, Any], at: At) -> Iterator[Fact]:
     """What one reply of a model cost: its name, tokens, and why it stopped."""
     usage = mapping(fields.get("usage"))
-    tokens = tokens_in({**mapping(first(usage, "prompt_tokens_details", "input_tokens_details")), **usage})
+    details = mapping(first(usage, "prompt_tokens_details", "input_tokens_details"))
+    tokens = tokens_in({**details, **usage}) if usage else {}
     return facts(at, model=fields.get("model"), tokens=tokens, stop=first(fields, "stop_reason", "finish_reason"))
 
 

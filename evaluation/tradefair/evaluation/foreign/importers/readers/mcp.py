@@ -177,10 +177,10 @@ class _Reading:
             if result.get("resultType") == "input_required":
                 content = {"inputRequests": result.get("inputRequests")}
                 yield at.said("server", "protocol", content)._replace(name="input_required")
-                yield at.answer(key[1], None)._replace(status="withdrawn")
+                yield at.answer(key[1], None, status="withdrawn")
             else:
                 found = settled(item)
-                yield at.answer(key[1], found.result, found.error)._replace(status=found.status)
+                yield at.answer(key[1], found.result, found.error, found.status)
 
     def _flat(self, item: dict[str, Any], at: At) -> Iterator[Item]:
         """A record that holds the call, or its end, or both in one."""
@@ -204,8 +204,8 @@ class _Reading:
             # The log's own status is finer than ours, but not where it contradicts the error next to it.
             own = status if status in STATUSES and (status == "ok") == (error is None) else None
             ended = None if at.at_ns is None or not 0 <= lasted < 1e10 else at.at_ns + round(lasted * 1_000_000)
-            answer = at.answer(key, first(item, *_RESULT), error if error is not None else False)
-            yield answer._replace(at_ns=ended, status=own)
+            at = at._replace(at_ns=ended)
+            yield at.answer(key, first(item, *_RESULT), error if error is not None else False, own)
 
 
 def _began(item: dict[str, Any], call: Call) -> Call:
