@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.evaluation.audit.runs import Did, did, run_of
 
 from tradefair.contract import ScenarioError
-from tradefair.evaluation.foreign.audit.judging import cases, judge
+from tradefair.evaluation.foreign.audit.judging import judge
 from tradefair.evaluation.foreign.audit.map_file import YES, Map, at, load_map, matches, read_map
 from tradefair.evaluation.foreign.audit.rules import CHECKS
 from tradefair.evaluation.foreign.audit.run import Run
@@ -78,7 +78,7 @@ def refund(amount: Any, answer: Any = "done", name: str = "W1") -> Did:
 
 
 def raised(run: Run, of: Map = DESK) -> list[tuple[str, int | None]]:
-    return [(case.rule.removeprefix("map."), case.step) for case in cases(run, of)]
+    return [(case.rule.removeprefix("map."), case.step) for case in judge(run, of).cases]
 
 
 REFUSED = "Error: no"
@@ -151,7 +151,7 @@ def test_a_rule_is_raised_by_what_provokes_it_and_by_nothing_else(name: str) -> 
 
 
 def test_a_case_cites_the_call_and_what_proves_it_in_one_sentence() -> None:
-    case = cases(run_of(USER, order(), back(answer=REFUSED)), DESK)[0]
+    case = judge(run_of(USER, order(), back(answer=REFUSED)), DESK).cases[0]
     assert (case.seq, case.step, case.seat, case.shown_by) == (4, 5, "agent", 3)
     assert (case.tool, case.about) == ("return_items", "W1")
     assert case.why == "return_items on order W1, whose status was 'pending' at step 3, not delivered"
@@ -161,7 +161,7 @@ def test_a_call_that_failed_was_turned_down_by_nobody() -> None:
     run = run_of(USER, refund(5, REFUSED))
     for status, found in (("rejected", 1), ("invalid", 1), ("denied", 1), ("failed", 0), ("withdrawn", 0)):
         turns = (run.turns[0], run.turns[1]._replace(status=status))
-        assert len(cases(run._replace(turns=turns), DESK)) == found
+        assert len(judge(run._replace(turns=turns), DESK).cases) == found
 
 
 # --- confirmation -----------------------------------------------------------------------------------------------------
@@ -232,7 +232,7 @@ def test_what_a_sub_agent_is_told_is_no_word_of_the_user() -> None:
     run = run_of(USER, order(), _ASKED, "> yes", cancel())
     told = [turn._replace(seat="helper") if not hasattr(turn, "tool") else turn for turn in run.turns]
     aside = run._replace(turns=tuple(told), roles={"agent": "agent", "helper": "subagent"})
-    assert [case.rule for case in cases(aside, ASKS)] == ["map.confirm"]
+    assert [case.rule for case in judge(aside, ASKS).cases] == ["map.confirm"]
 
 
 def test_a_map_may_have_words_of_its_own() -> None:
@@ -248,7 +248,7 @@ def test_a_map_may_have_words_of_its_own() -> None:
 
 def test_a_user_with_tools_of_its_own_is_no_agent() -> None:
     run = run_of(USER, cancel())._replace(roles={"agent": "user"})
-    assert cases(run, DESK) == []
+    assert judge(run, DESK).cases == []
 
 
 def test_calls_that_were_looked_at_are_counted_by_rule_and_seat() -> None:
@@ -270,7 +270,7 @@ _CALLS = st.builds(Did, _TOOLS, st.dictionaries(st.sampled_from(["order_id", "it
 
 @given(st.lists(_CALLS | st.text(max_size=30).map("> {}".format), max_size=8))
 def test_no_run_breaks_a_rule_and_no_sentence_is_long(turns: list[Did | str]) -> None:
-    for case in cases(run_of(*turns), ASKS):
+    for case in judge(run_of(*turns), ASKS).cases:
         assert len(case.why) <= 160
         assert case.rule in {check.id for check in CHECKS}
 

@@ -23,7 +23,7 @@ from tests.evaluation.foreign_runs import DESK, Do, Say, write_run
 from tradefair.cli import run
 from tradefair.evaluation.foreign.audit.map_file import Map, read_map
 from tradefair.evaluation.foreign.audit.mapped import MAP_MODES, MapEvaluator
-from tradefair.evaluation.foreign.audit.rates import Failure, Label, Raised, Share, rates_of, read_labels
+from tradefair.evaluation.foreign.audit.rates import Failure, Label, Raised, Share, label_of, rates_of, read_lines
 from tradefair.evaluation.foreign.audit.references import (
     Divergence,
     Reference,
@@ -277,7 +277,7 @@ def test_labels_are_read_line_by_line_and_what_cannot_be_used_is_named() -> None
         {"id": "e", "passed": False, "root_step": True},
         [],
     ]
-    labels, problems = read_labels(b"\n".join(orjson.dumps(line) for line in lines) + b'\n\n{"id": "torn')
+    labels, problems = read_lines(b"\n".join(map(orjson.dumps, lines)) + b'\n\n{"id": "torn', "label", label_of)
     assert labels["b"] == Label("b", False, (Failure(3, "X"), Failure(4, "not named")), 3)
     assert labels.keys() == {"a", "b", "7"}
     assert labels["a"].passed

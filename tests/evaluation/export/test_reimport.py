@@ -18,7 +18,7 @@ from tests.evaluation.modes.playing import play_episode
 from tests.evaluation.modes.test_total import RETAILERS, SHOPS
 
 from tradefair.contract import ToolCall, Turns, TurnView
-from tradefair.evaluation.foreign.audit.judging import cases, read_with
+from tradefair.evaluation.foreign.audit.judging import judge, read_with
 from tradefair.evaluation.foreign.audit.map_file import load_map
 from tradefair.evaluation.foreign.export.to_files import export_files
 from tradefair.evaluation.foreign.importers.importing import import_files
@@ -182,7 +182,7 @@ def test_exported_runs_have_the_findings_of_a_map(tmp_path: Path, form: str) -> 
     for path in sorted((tmp_path / "first").glob("*.trace"))[::4]:
         (back,) = again(path, form, tmp_path / path.stem)
         found, before = (
-            [(case.rule, case.step, case.tool, case.why) for case in cases(read_with(run, desk), desk)]
+            [(case.rule, case.step, case.tool, case.why) for case in judge(read_with(run, desk), desk).cases]
             for run in (back, path)
         )
         assert found == before

@@ -20,7 +20,7 @@ from tradefair.contract.errors import ScenarioError
 from tradefair.evaluation.foreign.export.to_files import export_files
 from tradefair.evaluation.foreign.importers import detect, foreign, source, spool, writing, zipped
 from tradefair.evaluation.foreign.importers.importing import import_files
-from tradefair.evaluation.foreign.importers.items import EVERYBODY, Answer, Call, Fact, Item, Reader, Said, Tallied
+from tradefair.evaluation.foreign.importers.items import EVERYBODY, Answer, Call, Fact, Item, Odd, Reader, Said, Tallied
 from tradefair.evaluation.foreign.importers.run_report import FileReport
 from tradefair.evaluation.foreign.importers.source import Head, Source
 from tradefair.evaluation.judge.evaluate import evaluate_file
@@ -496,12 +496,12 @@ def test_a_member_of_a_zip_with_a_path_or_beyond_a_cap_is_named(
         packed.writestr("two.json", b" " * 900 + b"{}")
         packed.writestr("three.json", b" " * 900 + b"{}")
         packed.writestr("after.json", "{}")
-    found: list[tuple[str, str]] = []
+    found: list[Odd] = []
     with (tmp_path / "x.zip").open("rb") as file:
-        read = Source(file, Head("x", b"", None, (), lines=False), lambda _, name, why: found.append((name, why[:16])))
+        read = Source(file, Head("x", b"", None, (), lines=False), found.append)
         assert [name for name, _ in read.members()] == ["ok.json", "two.json"]
-    assert [why for _, why in found[:4]] == ["a path that lead"] * 4
-    assert [name for name, _ in found[4:]] == ["large.json", "bad.json", "three.json"]
+    assert [odd.message[:16] for odd in found[:4]] == ["a path that lead"] * 4
+    assert [odd.field for odd in found[4:]] == ["large.json", "bad.json", "three.json"]
 
 
 def test_what_an_agent_was_told_counts_as_known_where_its_trace_has_messages(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -139,17 +138,12 @@ def _text(value: Any) -> str:
 def _tools(trace: Trace, columns: EventColumns) -> list[ToolUse]:
     """A row per tool, those called most often first; tools that were offered and never called last."""
     defined = tools_of(trace)
-    rows: defaultdict[str, list[int]] = defaultdict(list)
+    rows: dict[str, list[int]] = {name: [] for name in defined}
     for row in range(len(columns.seq)):
         if columns.name(columns.event, row) == "tool_called":
-            rows[columns.name(columns.tool, row)].append(row)
-    used = [_use(columns, tool, own, defined[tool].known if tool in defined else "") for tool, own in rows.items()]
-    unused = [
-        ToolUse(tool=name, kind="", known=tool.known, calls=0, refused=0, unanswered=0, median_us=None, p95_us=None)
-        for name, tool in defined.items()
-        if name not in rows
-    ]
-    return [*sorted(used, key=lambda use: (-use.calls, use.tool)), *sorted(unused, key=lambda use: use.tool)]
+            rows.setdefault(columns.name(columns.tool, row), []).append(row)
+    used = (_use(columns, tool, own, defined[tool].known if tool in defined else "") for tool, own in rows.items())
+    return sorted(used, key=lambda use: (-use.calls, use.tool))
 
 
 def _use(columns: EventColumns, tool: str, rows: Sequence[int], known: str) -> ToolUse:
@@ -159,7 +153,7 @@ def _use(columns: EventColumns, tool: str, rows: Sequence[int], known: str) -> T
     times = sorted(columns.latency_us[row] for row in rows if columns.latency_us[row] >= 0)
     return ToolUse(
         tool=tool,
-        kind=columns.name(columns.kind, rows[0]),
+        kind=columns.name(columns.kind, rows[0]) if rows else "",
         known=known or "name",
         calls=len(rows),
         refused=sum(status != "ok" for status in statuses) - unanswered,

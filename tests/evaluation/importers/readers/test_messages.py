@@ -429,10 +429,7 @@ def read(content: bytes, form: str, name: str = "file") -> tuple[list[Item], lis
     assert isinstance(reader, Reader)
     file = io.BytesIO(content)
 
-    def refuse(line: int, field: str, message: str) -> None:
-        refused.append(Odd(line, field, message))
-
-    source = Source(file, head_of(name, file), refuse)
+    source = Source(file, head_of(name, file), refused.append)
     return list(reader.read(source)), refused
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ import orjson
 from tradefair.contract import ScenarioError, TraceError
 from tradefair.evaluation.foreign.audit.judging import judge, read_with
 from tradefair.evaluation.foreign.audit.map_file import Map
-from tradefair.evaluation.foreign.audit.rates import Label, Raised, Rates, content_of, rates_of
+from tradefair.evaluation.foreign.audit.rates import Label, Raised, Rates, lines_in, rates_of
 from tradefair.evaluation.foreign.audit.references import Reference, divergence, read_reference, reference_of
 from tradefair.evaluation.foreign.audit.run import RuleCase, Run, guessed_kind
 
@@ -106,24 +107,16 @@ def audit_traces(files: Sequence[Path], asked: Asked, problems: Sequence[str] = 
 
 def references_in(path: Path) -> tuple[dict[str, Any], list[str]]:
     """The references of a file by run id, as they stand there, and what could not be used of it. ScenarioError."""
-    found: dict[str, Any] = {}
-    problems: list[str] = []
-    for number, line in enumerate(content_of(path).split(b"\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            value: Any = orjson.loads(line)
-        except orjson.JSONDecodeError:
-            value = None
-        reference = read_reference(value, lambda tool: True)
-        if reference is None or not reference.id:
-            shape = '{"id": "…", "actions": [{"tool", "arguments"}], "outputs": ["…"]}'
-            problems.append(f"{path}:{number}: a reference is {shape}")
-        elif reference.id in found:
-            problems.append(f"{path}:{number}: a second reference of {reference.id[:80]}")
-        else:
-            found[reference.id] = value
-    return found, problems
+    return lines_in(path, "reference", _reference_on)
+
+
+def _reference_on(line: bytes) -> tuple[str, Any] | str:
+    value: Any = None
+    with suppress(orjson.JSONDecodeError):
+        value = orjson.loads(line)
+    reference = read_reference(value, lambda tool: True)
+    shape = 'a reference is {"id": "…", "actions": [{"tool", "arguments"}], "outputs": ["…"]}'
+    return (reference.id, value) if reference is not None and reference.id else shape
 
 
 def _reference(run: Run, asked: Asked) -> Reference | None:

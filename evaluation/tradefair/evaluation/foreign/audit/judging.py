@@ -21,11 +21,6 @@ def read_with(path: str | Path, of: Map) -> Run:
     return read_run(path, of.kind_of, of.failed_answer)
 
 
-def cases(run: Run, of: Map) -> list[RuleCase]:
-    """What the map asks for and the run does not have, in the order of the run."""
-    return judge(run, of).cases
-
-
 def judge(run: Run, of: Map) -> Judged:
     """All checks of a map over one run, in one pass."""
     desk = Desk(of, run)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
@@ -18,6 +18,8 @@ from tradefair.evaluation.modes.base_rates import wilson
 from tradefair.evaluation.read.objects import mapping, sequence
 from tradefair.evaluation.statistics import fisher_p, holm
 from tradefair.files.user_files import MIB, read_regular
+
+T = TypeVar("T")
 
 REFERENCE = "reference"
 """What a divergence is called among the rules."""
@@ -96,13 +98,7 @@ class RuleRate(NamedTuple):
     def to_json(self) -> dict[str, Any]:
         """Plain data for `--json`."""
         shares = {"failed": self.failed.to_json(), "passed": self.passed.to_json()}
-        return {
-            "rule": self.rule,
-            **shares,
-            "p": self.p,
-            "p_holm": self.p_holm,
-            "no_better_than_chance": self.no_better,
-        }
+        return {**self._asdict(), **shares, "no_better_than_chance": self.no_better}
 
 
 @dataclass
@@ -147,35 +143,34 @@ class Rates:
         return {"rules": [rule.to_json() for rule in self.rules], "located": located}
 
 
-def read_labels(raw: bytes) -> tuple[dict[str, Label], list[str]]:
-    """Labels by run id from JSONL, and what could not be used of it, by line."""
-    found: dict[str, Label] = {}
+def read_lines(
+    raw: bytes, what: str, read: Callable[[bytes], tuple[str, T] | str], place: str = ""
+) -> tuple[dict[str, T], list[str]]:
+    """What JSONL says of runs, by their ids; and what could not be used of it, by line. `read` may say why."""
+    found: dict[str, T] = {}
     problems: list[str] = []
     for number, line in enumerate(raw.split(b"\n"), 1):
-        if not line.strip():
-            continue
-        label = _label(line)
-        if isinstance(label, str):
-            problems.append(f"{number}: {label}")
-        elif label.id in found:
-            problems.append(f"{number}: a second label of {label.id[:80]}")
-        else:
-            found[label.id] = label
+        made = read(line) if line.strip() else None
+        if isinstance(made, str):
+            problems.append(f"{place}{number}: {made}")
+        elif made is not None and made[0] in found:
+            problems.append(f"{place}{number}: a second {what} of {made[0][:80]}")
+        elif made is not None:
+            found[made[0]] = made[1]
     return found, problems
+
+
+def lines_in(path: Path, what: str, read: Callable[[bytes], tuple[str, T] | str]) -> tuple[dict[str, T], list[str]]:
+    """As `read_lines`, of a file of labels or references. Raises ScenarioError."""
+    try:
+        return read_lines(read_regular(path, _MAX_FILE), what, read, f"{path}:")
+    except OSError as error:
+        raise ScenarioError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def labels_in(path: Path) -> tuple[dict[str, Label], list[str]]:
     """The labels of a file by run id, and what could not be used of it. Raises ScenarioError."""
-    labels, problems = read_labels(content_of(path))
-    return labels, [f"{path}:{problem}" for problem in problems]
-
-
-def content_of(path: Path) -> bytes:
-    """The content of a file of labels or references. Raises ScenarioError."""
-    try:
-        return read_regular(path, _MAX_FILE)
-    except OSError as error:
-        raise ScenarioError(f"{path}: cannot be read: {error.strerror}") from None
+    return lines_in(path, "label", label_of)
 
 
 def rates_of(
@@ -230,8 +225,8 @@ def _rate(name: str, runs: Sequence[tuple[bool, bool]]) -> RuleRate:
     return RuleRate(name, failed, passed, p)
 
 
-def _label(line: bytes) -> Label | str:
-    """The label on a line, or why there is none."""
+def label_of(line: bytes) -> tuple[str, Label] | str:
+    """The run and the label on a line, or why there is none."""
     try:
         fields = mapping(orjson.loads(line))
     except orjson.JSONDecodeError:
@@ -247,7 +242,7 @@ def _label(line: bytes) -> Label | str:
         failures.append(Failure(step, text(failure.get("category")) or "not named"))
     if root is None and fields.get("root_step") is not None:
         return "root_step: a whole number from 1"
-    return Label(text(fields.get("id")), passed, tuple(failures), root)
+    return text(fields["id"]), Label(text(fields["id"]), passed, tuple(failures), root)
 
 
 def _step(value: Any) -> int | None:

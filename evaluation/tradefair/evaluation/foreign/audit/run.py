@@ -16,7 +16,7 @@ import orjson
 
 from tradefair.contract import TraceError
 from tradefair.contract.answers import content_of, kind_by_name
-from tradefair.evaluation.foreign.interchange.shapes import text
+from tradefair.evaluation.foreign.interchange.shapes import parsed, text
 from tradefair.evaluation.read.objects import mapping, sequence
 from tradefair.tracestore import Trace, open_trace
 
@@ -198,14 +198,7 @@ def guessed_kind(tool: str, kind: str | None = None) -> str:
 def _decoded(value: Any) -> Any:
     """What a text of JSON means; {text} of an MCP answer is the text itself."""
     fields = mapping(value)
-    if len(fields) == 1 and "text" in fields:
-        value = fields["text"]
-    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
-        return value
-    try:
-        return orjson.loads(value)
-    except orjson.JSONDecodeError:
-        return value
+    return parsed(fields["text"] if len(fields) == 1 and "text" in fields else value)
 
 
 def as_json(value: Any) -> str:

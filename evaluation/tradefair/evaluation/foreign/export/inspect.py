@@ -12,7 +12,7 @@ import orjson
 
 from tradefair.contract import SeatId
 from tradefair.evaluation.foreign.export.openai_messages import answer_message, turn_messages
-from tradefair.evaluation.foreign.export.turns import Called, Talk, talks_of
+from tradefair.evaluation.foreign.export.turns import Called, Talk, filled, talks_of
 from tradefair.evaluation.foreign.interchange.own import KEY
 from tradefair.evaluation.foreign.interchange.shapes import parsed
 from tradefair.evaluation.read.objects import mapping
@@ -49,46 +49,27 @@ def _sample(talk: Talk) -> dict[str, Any]:
             if call.answer is not None:
                 messages.append(_message({**answer_message(call), "function": call.tool}))
     about = {"seat": talk.seat.id, "role": talk.seat.role, "label": talk.seat.label, **talk.about}
-    return {
-        "id": talk.id,
-        "epoch": 1,
-        "input": "",
-        "target": "",
-        "messages": messages,
-        "events": events,
-        "metadata": {KEY: about},
-    }
+    head = {"id": talk.id, "epoch": 1, "input": "", "target": ""}
+    return {**head, "messages": messages, "events": events, "metadata": {KEY: about}}
 
 
 def _message(message: dict[str, Any]) -> dict[str, Any]:
     """A chat message as Inspect has it: calls are objects, reasoning is a part of the content."""
-    made = {
+    kept = {
         name: value for name, value in message.items() if name not in (KEY, "reasoning_content", "name", "tool_calls")
     }
     content, reason = message.get("content") or "", message.get("reasoning_content")
     if reason:
         texts = [{"type": "text", "text": content}] if isinstance(content, str) and content else content or []
         content = [{"type": "reasoning", "reasoning": reason}, *texts]
+    called = [(entry["id"], entry["function"]) for entry in message.get("tool_calls", ())]
     entries = [
-        {
-            "id": entry["id"],
-            "function": entry["function"]["name"],
-            "arguments": _object(entry["function"]["arguments"]),
-            "type": "function",
-        }
-        for entry in message.get("tool_calls", ())
+        {"id": key, "function": made["name"], "arguments": mapping(parsed(made["arguments"])), "type": "function"}
+        for key, made in called
     ]
     extra = {**message.get(KEY, {}), **({"name": message["name"]} if "name" in message else {})}
-    return {
-        **made,
-        "content": content,
-        **({"tool_calls": entries} if entries else {}),
-        **({"metadata": {KEY: extra}} if extra else {}),
-    }
-
-
-def _object(arguments: str) -> dict[str, Any]:
-    return mapping(parsed(arguments))
+    optional = {"tool_calls": entries, "metadata": filled({KEY: extra})}
+    return {**kept, "content": content, **filled(optional)}
 
 
 def _event(call: Called) -> dict[str, Any]:

@@ -16,8 +16,7 @@ from typing import Any
 import orjson
 
 from tradefair.contract import SeatId, TraceError
-from tradefair.evaluation.foreign.export.turns import Called, Talk, Turn, asked_text, called, talks_of
-from tradefair.evaluation.foreign.interchange.message_shapes import call_entry, tool_message
+from tradefair.evaluation.foreign.export.turns import Called, Talk, Turn, asked_text, called, filled, talks_of
 from tradefair.evaluation.foreign.interchange.own import KEY, WITHDRAWN
 from tradefair.evaluation.foreign.interchange.shapes import text
 from tradefair.evaluation.read.objects import mapping, sequence
@@ -71,22 +70,25 @@ def turn_messages(turn: Turn) -> Iterator[Message]:
     """One turn: what was said and asked for, then the answers; viewers refuse an answer that follows no call."""
     texts = [said.words for said in turn.said if said.part != "reasoning" or said.odd]
     reasons = turn.text("reasoning") if not turn.odd else ""
-    extra = {**turn.extra, **({"calls": {call.key: call.extra for call in turn.calls}} if turn.calls else {})}
-    asked = [call_entry(call.key, call.tool, asked_text(call.event)) for call in turn.calls]
-    yield {
-        "role": turn.role,
-        **({"name": turn.name} if turn.name else {}),
-        "content": texts[0] if len(texts) == 1 else [{"type": "text", "text": said} for said in texts] or None,
-        **({"reasoning_content": reasons} if reasons else {}),
-        **({"tool_calls": asked} if asked else {}),
-        **({KEY: extra} if extra else {}),
-    }
+    extra = turn.extra | filled({"calls": {call.key: call.extra for call in turn.calls}})
+    asked = [
+        # Arguments are JSON as text there.
+        {"id": call.key, "type": "function", "function": {"name": call.tool, "arguments": asked_text(call.event)}}
+        for call in turn.calls
+    ]
+    content = texts[0] if len(texts) == 1 else [{"type": "text", "text": said} for said in texts] or None
+    optional = {"reasoning_content": reasons, "tool_calls": asked, KEY: extra}
+    yield {"role": turn.role, **filled({"name": turn.name}), "content": content, **filled(optional)}
     yield from (answer_message(call) for call in turn.calls if call.answer is not None)
 
 
 def answer_message(call: Called, key: str = "") -> Message:
     """The message that answers a call, under another id where its model gave it one."""
-    return {**tool_message(key or call.key, call.answer), KEY: call.answered}
+    return _answer(key or call.key, call.answer, call.answered)
+
+
+def _answer(key: str, content: str | None, extra: Mapping[str, Any]) -> Message:
+    return {"role": "tool", "tool_call_id": key, "content": content, KEY: extra}
 
 
 def _sent(talk: Talk, prompts: Sequence[PromptCall]) -> Iterator[Message]:
@@ -168,5 +170,5 @@ class _Sending:
             if call is not None:
                 yield answer_message(call, key)
             else:
-                yield {**tool_message(key, "this call was not made"), KEY: {"status": WITHDRAWN}}
+                yield _answer(key, "this call was not made", {"status": WITHDRAWN})
         self._open = {}

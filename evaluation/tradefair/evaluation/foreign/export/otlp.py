@@ -21,12 +21,12 @@ from tradefair.evaluation.foreign.export.turns import (
     answer_of,
     as_text,
     asked_text,
+    filled,
     message_extra,
     role_of,
     said_of,
     told_of,
 )
-from tradefair.evaluation.foreign.interchange.message_shapes import parts_message
 from tradefair.evaluation.foreign.interchange.otlp_names import (
     SCHEMA_URL,
     TOOL_ERROR,
@@ -228,7 +228,7 @@ class _Episode:
         agent.reach(when)
         attributes = {
             Name.MODEL: reply.model or None,
-            Name.OUTPUT_MESSAGES: as_text([parts_message("assistant", "text", reply.text)]) if reply.text else None,
+            Name.OUTPUT_MESSAGES: as_text([_message("assistant", "text", reply.text)]) if reply.text else None,
             Name.INPUT_TOKENS: reply.input_tokens,
             Name.OUTPUT_TOKENS: reply.output_tokens,
             Name.FINISH_REASONS: [reply.finish_reason] if reply.finish_reason else None,
@@ -243,9 +243,8 @@ class _Episode:
         """A message of a foreign trace: one that an agent was sent, or its answer."""
         agent.reach(when)
         said, role = said_of(event), role_of(event)
-        message = parts_message(role, said.part, said.words) | {KEY: message_extra(seq, event)}
-        if event.get("name"):
-            message["name"] = event.get("name")
+        extra = {KEY: message_extra(seq, event), **filled({"name": event.get("name")})}
+        message = _message(role, said.part, said.words) | extra
         kept = Name.OUTPUT_MESSAGES if role == "assistant" else Name.INPUT_MESSAGES
         own = span_id(self._source.episode, "event", seq)
         attributes = {**_place(event, seq), kept: as_text([message])}
@@ -305,6 +304,11 @@ def _happening(event: Mapping[str, Any], seq: int, when: _Interval) -> dict[str,
     elif event.get("public") is not None:
         known[Name.TOLD] = told_of(event)
     return happened(str(event.get("event")), when.end, {**_place(event, seq), **known})
+
+
+def _message(role: str, part: str, words: str) -> dict[str, Any]:
+    """A message of one part, text or reasoning."""
+    return {"role": role, "parts": [{"type": "reasoning" if part == "reasoning" else "text", "content": words}]}
 
 
 def _place(event: Mapping[str, Any], seq: int) -> dict[Name, Any]:

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from tradefair.contract.foreign import FOREIGN_MARKET, NO_ANSWER
-from tradefair.evaluation.foreign.interchange.message_shapes import definition
 from tradefair.evaluation.foreign.interchange.own import extra_of
+from tradefair.evaluation.foreign.interchange.shapes import text
 from tradefair.evaluation.read.objects import mapping, sequence
 from tradefair.evaluation.store.replies import Matched, Replies, Reply
 from tradefair.evaluation.store.source import OddTrace, Source, SourceSeat
@@ -113,8 +113,14 @@ def about_of(trace: Trace) -> dict[str, Any]:
     """Whether a foreign run passed, and its tools as their server listed them; nothing where neither is known."""
     about = trace.manifest.about
     passed = mapping(about.get("source")).get("passed")
-    listed = [definition(tool) for tool in sequence(about.get("tools"))]
-    return {**({"passed": passed} if isinstance(passed, bool) else {}), **({"tools": listed} if listed else {})}
+    listed = [_definition(mapping(tool)) for tool in sequence(about.get("tools"))]
+    return {**({"passed": passed} if isinstance(passed, bool) else {}), **filled({"tools": listed})}
+
+
+def _definition(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """A tool in the shape of chat models, as `messages.tools` reads it."""
+    hints = {hint: value for hint, value in tool.items() if hint.endswith("Hint")}
+    return {"type": "function", "function": {"name": text(tool.get("name")), "annotations": hints}}
 
 
 def _turns(source: Source, seat: SourceSeat) -> Iterator[Turn]:
@@ -239,6 +245,11 @@ def asked_text(event: Mapping[str, Any]) -> str:
     """Arguments as JSON; a text that was sent instead of an object as it is."""
     arguments = event.get("arguments")
     return arguments if isinstance(arguments, str) else as_text(arguments)
+
+
+def filled(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that say something."""
+    return {name: value for name, value in fields.items() if value}
 
 
 def as_text(value: Any) -> str:

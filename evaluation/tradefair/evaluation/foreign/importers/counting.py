@@ -26,7 +26,8 @@ PROMPT = "prompt"
 
 _UNION = ""
 _HELD = 10_000
-_LONG_ID = 16
+LONG_ID = 16
+"""Characters from which on nobody else has the id of a run."""
 _CALLING = ("tool_use", "tool_call", "server_tool_use", "mcp_tool_use", "function_call", "functionCall")
 _FIELDS = ("tool_calls", "toolCalls", "function_call", "functionCall")
 _ANSWERING = ("tool_result", "tool_call_response", "function_response", "functionResponse", "function_call_output",
@@ -237,7 +238,7 @@ class Census:
 
     def _met(self, *names: str) -> bool:
         # A run of a short id is another one in every file.
-        own = 0 if len(names[1]) >= _LONG_ID else self._file + 1
+        own = 0 if len(names[1]) >= LONG_ID else self._file + 1
         return self._spool.met(hash(("counted", own, *names)))
 
 

@@ -28,6 +28,7 @@ from tradefair.evaluation.foreign.importers.items import (
 )
 from tradefair.evaluation.foreign.importers.settle import object_of, settle
 from tradefair.evaluation.foreign.importers.spool import ANSWER, CALL, MAX_RUNS, ROUND, SAID, Row, Run, Spool
+from tradefair.evaluation.foreign.interchange.own import ROLES
 from tradefair.evaluation.read.objects import mapping
 from tradefair.tracestore.redaction import Redactor
 
@@ -37,7 +38,6 @@ MAX_SEATS = 1_000
 _MAX_TOOLS = 2_000
 _MAX_KEY = 400
 _ROLES = frozenset({"agent", "subagent", "user"})
-_SAID_BY = frozenset({"system", "user", "assistant", "server", "client"})
 _PARTS = frozenset({"text", "reasoning", "media", "protocol"})
 _KINDS = frozenset({"read", "analysis", "action", "note"})
 _FIRST_AT, _MAX_AT = 10**17, 2**62
@@ -116,7 +116,7 @@ class Intake:
             self._call(run, item)
         elif isinstance(item, Answer):
             self._answer(run, item)
-        elif item.role not in _SAID_BY or item.part not in _PARTS:
+        elif item.role not in ROLES or item.part not in _PARTS:
             self._odd(Odd(line, "role", f"a message of {item.role[:40]!r} in part {item.part[:40]!r}"))
         elif self._seated(run, item.seat, line):
             extra = orjson.dumps((item.role, item.part))

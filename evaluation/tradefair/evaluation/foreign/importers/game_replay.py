@@ -6,12 +6,13 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from tradefair.catalog import market_type
 from tradefair.contract import TradefairError
 from tradefair.contract.kernel.core import Core, Done
 from tradefair.contract.scenario import build_scenario
+from tradefair.evaluation.foreign.importers.items import Odd
 from tradefair.evaluation.foreign.importers.report import GameReport, imported_seating
 from tradefair.files.user_files import MIB, read_regular
 from tradefair.tracestore import Written, write_trace
@@ -22,14 +23,6 @@ _TRANSPORT = "import"
 _MAX_LOG = 64 * MIB
 # About 32 years in seconds, far above any real wait: beyond it the number is damaged.
 _MAX_RESPONSE_S = 1e9
-
-
-class Departure(NamedTuple):
-    """Where a log leaves the stream of its seed, or the rules."""
-
-    line: int
-    path: str
-    message: str
 
 
 class ReplayedGame:
@@ -142,15 +135,15 @@ def write_game(out: Path, played: ReplayedGame, game: GameLog, report: GameRepor
     report.trace = str(path)
 
 
-def unlike_speakers(logged: LoggedRound, order: Sequence[str]) -> Iterator[Departure]:
+def unlike_speakers(logged: LoggedRound, order: Sequence[str]) -> Iterator[Odd]:
     """A departure where messages are in another order than the seed's speaking order; silent seats left no row."""
     # Order and silence are apart: which seats kept silent the seed does not decide.
     spoke = tuple(seat for seat in order if seat in logged.speakers)
     if spoke != logged.speakers:
-        yield Departure(logged.messages[0].line, "player_id", f"the seed lets {', '.join(order)} speak")
+        yield Odd(logged.messages[0].line, "player_id", f"the seed lets {', '.join(order)} speak")
 
 
-def unlike_trades(logged: LoggedRound, here: Sequence[tuple[object, ...]], of: Any, path: str) -> Iterator[Departure]:
+def unlike_trades(logged: LoggedRound, here: Sequence[tuple[object, ...]], of: Any, path: str) -> Iterator[Odd]:
     """Departures where trades of a round differ from the log; `of` makes a logged trade comparable.
 
     One departure per trade that differs, in rank order; the paths are fields of the log's row.
@@ -164,7 +157,7 @@ def unlike_trades(logged: LoggedRound, here: Sequence[tuple[object, ...]], of: A
             # be.
             row: Row = logged.trades[index] if theirs is not None else logged.quotes[-1]
             message = f"trade {index + 1} of round {logged.number} is {theirs} in the log and {ours} by the rules"
-            yield Departure(row.line, path, message)
+            yield Odd(row.line, path, message)
 
 
 def extra_field(row: Row, name: str) -> object:

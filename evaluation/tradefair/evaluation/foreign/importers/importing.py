@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from tradefair.contract.errors import StorageUnavailable, TradefairError
 from tradefair.evaluation.foreign.importers.counting import ANSWERS, CALLS, Census
@@ -38,16 +38,14 @@ def import_files(
     file holds. Raises ScenarioError for an unknown `form`, StorageUnavailable where `out` cannot be written.
     """
     forced = None if form is None else reader_of(form)
-    inputs = list(_files(paths, out))
-    files = [given.path for given in inputs]
-    reports = [FileReport(given.name, named=given.named) for given in inputs]
+    files = list(_files(paths, out))
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StorageUnavailable(f"{out}: cannot be written: {error.strerror}") from None
     batch = _Batch(out, redact)
     joined: dict[str, list[tuple[Path, FileReport, Reader]]] = {}
-    for path, report in zip(files, reports, strict=True):
+    for path, report in files:
         reader = _recognised(path, report, forced)
         if isinstance(reader, WholeReader):
             taken = reader.take(path, out)
@@ -58,36 +56,28 @@ def import_files(
             batch.read([(path, report, reader)])
     for together in joined.values():
         batch.read(together)
-    for path, report in zip(files, reports, strict=True):
+    for path, report in files:
         if report.format is not None and not report.used and not report.found:
             counts = getattr(reader_of(report.format), "counts", None)
             report.empty(next_surest(path, report.format), counts.looked_for if counts else "")
-    return Imported(reports)
+    return Imported([report for _, report in files])
 
 
-class _Input(NamedTuple):
-    """A file, its name in reports and traces, and whether somebody named it; else it lies in a folder."""
-
-    path: Path
-    name: str
-    named: bool
-
-
-def _files(paths: Sequence[Path], out: Path) -> Iterator[_Input]:
+def _files(paths: Sequence[Path], out: Path) -> Iterator[tuple[Path, FileReport]]:
     """The files named, with what lies beside them, and those below folders in order of name; what is hidden, or lies in
     `out`, is left out."""
     given = set(paths)
     for path in paths:
         if path.is_dir():
-            yield from (_Input(file, str(file.relative_to(path)), named=False) for file in _inside(path, out))
+            yield from ((file, FileReport(str(file.relative_to(path)), named=False)) for file in _inside(path, out))
             continue
-        yield _Input(path, path.name, named=True)
+        yield path, FileReport(path.name)
         # Sessions of sub-agents lie in a folder of the session's name beside it.
         folder = path.with_suffix("")
         if path.suffix in _SESSIONS and folder.is_dir() and folder not in given:
             for file in _inside(folder, out):
                 if file not in given and file.suffix in _SESSIONS:
-                    yield _Input(file, str(file.relative_to(path.parent)), named=False)
+                    yield file, FileReport(str(file.relative_to(path.parent)), named=False)
 
 
 def _inside(path: Path, out: Path) -> Iterator[Path]:
@@ -171,7 +161,7 @@ class _Batch:
         try:
             with regular(path) as file:
                 seen = _digest(file)
-                source = Source(file, head_of(path.name, file), report.refused, spool.met, **count)
+                source = Source(file, head_of(path.name, file), report.odd, spool.met, **count)
                 try:
                     for item in reader.read(source):
                         intake.take(item, source.line)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tradefair.evaluation.foreign.importers.counting import ANSWERS as ANSWERS
 from tradefair.evaluation.foreign.importers.counting import CALLS as CALLS
+from tradefair.evaluation.foreign.importers.counting import LONG_ID as LONG_ID
 from tradefair.evaluation.foreign.importers.counting import Counts as Counts
 from tradefair.evaluation.foreign.importers.counting import Seen as Seen
 from tradefair.evaluation.foreign.importers.counting import Spans as Spans
@@ -24,9 +25,6 @@ from tradefair.evaluation.foreign.interchange.items import Tallied as Tallied
 
 if TYPE_CHECKING:
     from tradefair.evaluation.foreign.importers.report import ImportReport
-
-LONG_ID = 16
-"""Characters from which on nobody else has the id of a run."""
 
 
 class Reader(NamedTuple):

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tradefair.contract import TradefairError
-from tradefair.evaluation.foreign.importers.game_replay import Departure, ReplayedGame, unlike_speakers, unlike_trades
+from tradefair.evaluation.foreign.importers.game_replay import ReplayedGame, unlike_speakers, unlike_trades
+from tradefair.evaluation.foreign.importers.items import Odd
 from tradefair.evaluation.foreign.importers.report import GameReport
 from tradefair.trading.chance import ChanceKind, open_chance
 from tradefair.trading.clearing import Match, clear
@@ -72,7 +73,7 @@ def _chance_of(game: GameLog, init: Init, report: GameReport) -> ChanceKind:
     # Baselines of the source drew from the same stream while quoting: its state between quotes is not in the log.
     if init.shares_stream:
         return "recorded"
-    departures: list[Departure] = []
+    departures: list[Odd] = []
     for generation in _GENERATIONS:
         # Lazy on purpose: after the first departure the rest of the game is not replayed.
         departure = next(_departures(game, init, generation), None)
@@ -87,7 +88,7 @@ def _chance_of(game: GameLog, init: Init, report: GameReport) -> ChanceKind:
     return "recorded"
 
 
-def _departures(game: GameLog, init: Init, generation: ChanceKind) -> Iterator[Departure]:
+def _departures(game: GameLog, init: Init, generation: ChanceKind) -> Iterator[Odd]:
     """Where the seed gives something else than the log says, in the order of the game.
 
     Only the first departure matters: after it the stream is another one.
@@ -97,7 +98,7 @@ def _departures(game: GameLog, init: Init, generation: ChanceKind) -> Iterator[D
     values = chance.limits(init.law, Acceptance()).values
     # The first draw of the stream: a wrong law or seat order shows here.
     if values != init.values:
-        yield Departure(init.line, "data.agents", f"the seed gives the values {values}")
+        yield Odd(init.line, "data.agents", f"the seed gives the values {values}")
     for logged in game.rounds:
         number = logged.number
         # The stream's order: speaking, quoting, then coin and maker of each pair. A draw left out shifts all that
@@ -106,7 +107,7 @@ def _departures(game: GameLog, init: Init, generation: ChanceKind) -> Iterator[D
             yield from unlike_speakers(logged, chance.speaking_order(number))
         order = chance.quote_order(number)
         if order != logged.quote_order:
-            yield Departure(logged.quotes[0].line, "agent_id", f"the seed gives the quote order {', '.join(order)}")
+            yield Odd(logged.quotes[0].line, "agent_id", f"the seed gives the quote order {', '.join(order)}")
         here = clear(
             logged.bids,
             logged.asks,

@@ -105,15 +105,8 @@ class GameReport:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        return {
-            "file": self.file,
-            "game_id": self.game_id,
-            "chance": self.chance,
-            "rounds": self.rounds,
-            "trades": self.trades,
-            "trace": self.trace,
-            **_tallies([self]),
-        }
+        names = ("file", "game_id", "chance", "rounds", "trades", "trace")
+        return {**{name: getattr(self, name) for name in names}, **_tallies([self])}
 
 
 @dataclass

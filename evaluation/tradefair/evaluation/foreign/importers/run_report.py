@@ -90,10 +90,6 @@ class FileReport:
         for told in self.differences:
             self.odd(Odd(0, "", f"does not add up: {told}"))
 
-    def refused(self, line: int, place: str, message: str) -> None:
-        """As `odd`, in parts."""
-        self.odd(Odd(line, place, message))
-
     def unanswered(self, odd: Odd) -> None:
         """A call without an answer: named, but everything that the file holds was used."""
         self.waiting += 1

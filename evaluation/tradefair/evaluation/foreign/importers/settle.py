@@ -7,12 +7,12 @@ from typing import Any, cast
 
 from tradefair.contract.answers import content_of, refusal
 from tradefair.evaluation.foreign.importers.source import Refused, parsed
+from tradefair.evaluation.foreign.interchange.own import STATUSES, WITHDRAWN
 from tradefair.evaluation.read.objects import mapping
 
 FAILED_ANSWER = re.compile(r"^(Error|Exception|Traceback)\b")
 """How an answer begins that says that it failed, in formats that have no flag for it."""
 
-_STATUSES = frozenset({"ok", "rejected", "invalid", "denied", "failed", "withdrawn"})
 _FAILED = frozenset({"timeout", "timed_out", "cancelled", "canceled", "aborted"})
 # JSON-RPC 2.0, "Invalid params", and what our own servers and others call it.
 _INVALID = frozenset({-32602, "invalid_arguments", "invalid_params"})
@@ -24,7 +24,7 @@ def settle(result: Any, error: Any, status: str | None) -> tuple[str, Any]:
     `error` and `status` as in `items.Answer`. A flag is `rejected`; refused arguments are `invalid`; other errors of
     JSON-RPC, timeouts and cancellations `failed`.
     """
-    given = status if status in _STATUSES else None
+    given = status if status in (*STATUSES, WITHDRAWN) else None
     content = plain(result)
     if given in ("ok", "withdrawn"):
         return given, content

@@ -18,6 +18,7 @@ import orjson
 
 from tradefair.evaluation.foreign.importers.elements import CutShort, Elements, NoDocument
 from tradefair.evaluation.foreign.importers.zipped import members_of
+from tradefair.evaluation.foreign.interchange.items import Odd
 from tradefair.evaluation.read.objects import mapping, sequence
 from tradefair.files.user_files import MAX_LINE
 
@@ -163,7 +164,7 @@ class Source:
         self,
         file: BinaryIO,
         head: Head,
-        report: Callable[[int, str, str], None],
+        report: Callable[[Odd], None],
         met: Callable[[int], bool] = lambda _: False,
         count: Callable[[str, Any], None] = lambda _, __: None,
     ) -> None:
@@ -191,7 +192,7 @@ class Source:
 
     def _odd(self, line: int, field: str, message: str) -> None:
         self.refused += 1
-        self._report(line, field, message)
+        self._report(Odd(line, field, message))
 
     def lines(self) -> Iterator[tuple[int, Any]]:
         """Number from 1 and value of each line that is JSON."""

@@ -15,12 +15,13 @@ from tradefair.contract.chain import digest
 from tradefair.contract.foreign import IMPORTED, ForeignEvents, Stored, foreign_core
 from tradefair.contract.kernel.core import Record
 from tradefair.contract.kernel.event import ManifestCore
-from tradefair.contract.kernel.players import Player, Seating, outside_label
+from tradefair.contract.kernel.players import Seating
 from tradefair.evaluation.foreign.importers.foreign import note_of, seat_ids
 from tradefair.evaluation.foreign.importers.items import EVERYBODY, Odd
+from tradefair.evaluation.foreign.importers.report import imported_seating
 from tradefair.evaluation.foreign.importers.run_report import FileReport, RunWritten
 from tradefair.evaluation.foreign.importers.spool import ANSWER, CALL, ROUND, Row, Run, Spool
-from tradefair.tracestore import WRITTEN_BY, Written, write_trace
+from tradefair.tracestore import Written, write_trace
 
 MAX_OPEN = 100_000
 """Calls of a run that wait for their answers."""
@@ -56,12 +57,8 @@ def write_run(
         ids[seat]: known.get("role") or ("user" if seat == "user" else "agent") for seat, known in run.seats.items()
     }
     core = ManifestCore.model_validate(foreign_core(name, IMPORTED, roles))
-    players = {
-        ids[seat]: Player(label=outside_label(known.get("agent") or seat or "agent"))
-        for seat, known in run.seats.items()
-    }
-    origin = {key: source[key] for key in ("format", "file", "blake2b")}
-    seating = Seating(players=players, written_by=WRITTEN_BY, origin={"imported_from": origin})
+    labels = {ids[seat]: known.get("agent") or seat or "agent" for seat, known in run.seats.items()}
+    seating = imported_seating(labels, labels, {key: source[key] for key in ("format", "file", "blake2b")})
     about: dict[str, Any] = {"episode": path.stem, "created": None, "finished": None, "end_reason": END_REASON}
     about["tools"] = list(run.tools.values())
     events = writer.events(seating, about, {**source, "run": run.source_id, **run.facts})

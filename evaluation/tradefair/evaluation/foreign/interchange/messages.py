@@ -60,6 +60,18 @@ class At(NamedTuple):
     line: int = 0
     place: str = ""
 
+    def call(self, key: str, tool: str, arguments: Any) -> Call:
+        """A call that is made here."""
+        return Call(self.run, self.seat, key, tool, arguments, self.step, self.at_ns)
+
+    def answer(self, key: str, result: Any, error: Any = None, status: str | None = None) -> Answer:
+        """The answer that is given here."""
+        return Answer(self.run, key, result, error, self.step, self.at_ns, status)
+
+    def said(self, role: str, part: str, content: Any) -> Said:
+        """What is said here."""
+        return Said(self.run, self.seat, role, part, content, self.step, self.at_ns)
+
     def odd(self, field: str, message: str) -> Odd:
         """Something of this message that cannot be used."""
         return Odd(self.line, f"{self.place}.{field}".strip("."), message)
@@ -121,7 +133,7 @@ def _answer(fields: dict[str, Any], at: At, left_out: Counter[str]) -> Answer:
         content = typed["value"]
     if fields.get("type") == "image_generation_call":
         content = {"type": "image", "media_type": "image/png", "data": content}
-    return Answer(at.run, key, _plain(content, left_out), error_in(fields), at.step, at.at_ns)
+    return at.answer(key, _plain(content, left_out), error_in(fields))
 
 
 def error_in(fields: dict[str, Any]) -> Any:
@@ -142,7 +154,7 @@ def _spoken(fields: dict[str, Any], role: str, at: At, left_out: Counter[str]) -
     known, name = _ROLES.get(role, "assistant"), text(fields.get("name")) or (None if role in _ROLES else role)
     reason = first(fields, "reasoning_content", "reasoning", "thinking")
     if reason and isinstance(reason, str):
-        yield Said(at.run, at.seat, known, "reasoning", reason, at.step, at.at_ns, name)
+        yield at.said(known, "reasoning", reason)._replace(name=name)
     content = first(fields, "content", "parts")
     blocks = sequence(content) or [content]
     made: set[str] = set()
@@ -172,7 +184,7 @@ def _block(block: Any, role: str, at: At, left_out: Counter[str]) -> Iterator[It
     """One part of a message's content, or one item of a response."""
     if isinstance(block, str):
         if block:
-            yield Said(at.run, at.seat, role, "text", block, at.step, at.at_ns)
+            yield at.said(role, "text", block)
         return
     fields = mapping(block)
     kind = _kind(fields)
@@ -189,7 +201,7 @@ def _block(block: Any, role: str, at: At, left_out: Counter[str]) -> Iterator[It
         yield from _call({"type": kind, **inner}, at)
         yield from _answered_itself(kind, fields, at, left_out)
     elif kind in _MEDIA or "mime_type" in fields:
-        yield Said(at.run, at.seat, role, "media", media(fields, left_out), at.step, at.at_ns)
+        yield at.said(role, "media", media(fields, left_out))
     elif fields:
         yield from _unknown(fields, kind, at, left_out)
 
@@ -230,7 +242,7 @@ def _reasoning(fields: dict[str, Any], role: str, at: At, left_out: Counter[str]
     shown = [_words(mapping(part)) for part in sequence(fields.get("content")) or sequence(fields.get("summary"))]
     for words in [whole] if whole else shown:
         if words:
-            yield Said(at.run, at.seat, role, "reasoning", words, at.step, at.at_ns)
+            yield at.said(role, "reasoning", words)
 
 
 def _call(entry: dict[str, Any], at: At) -> Iterator[Item]:
@@ -245,17 +257,9 @@ def _call(entry: dict[str, Any], at: At) -> Iterator[Item]:
     field = next((field for field in _ARGUMENTS if function.get(field) is not None), "")
     given = function.get(field, {})
     bare = field in ("input", "queries", "code") and not isinstance(given, dict) and entry.get("type") not in _CALLS
-    caller = mapping(entry.get("caller"))
-    yield Call(
-        at.run,
-        at.seat,
-        text(first(entry, *_IDS)) or f"name:{name}",
-        name,
-        {field: given} if bare else given,
-        at.step,
-        at.at_ns,
-        parent=text(caller.get("tool_id")) or None,
-    )
+    call = at.call(text(first(entry, *_IDS)) or f"name:{name}", name, {field: given} if bare else given)
+    parent = text(mapping(entry.get("caller")).get("tool_id"))
+    yield call._replace(parent=parent) if parent else call
 
 
 def _plain(content: Any, left_out: Counter[str]) -> Any:
@@ -330,9 +334,14 @@ _USED = {
 def used(fields: dict[str, Any], at: At) -> Iterator[Fact]:
     """What one reply of a model cost: its name, tokens, and why it stopped."""
     usage = mapping(fields.get("usage"))
-    usage = {**mapping(first(usage, "prompt_tokens_details", "input_tokens_details")), **usage}
-    tokens = {name: first(usage, *places) for name, places in _USED.items()}
+    details = mapping(first(usage, "prompt_tokens_details", "input_tokens_details"))
+    tokens = tokens_in({**details, **usage}) if usage else {}
     return facts(at, model=fields.get("model"), tokens=tokens, stop=first(fields, "stop_reason", "finish_reason"))
+
+
+def tokens_in(usage: dict[str, Any]) -> dict[str, Any]:
+    """What was counted of a reply, by kind of token; not yet of what kind the counts are."""
+    return {name: first(usage, *places) for name, places in _USED.items()}
 
 
 def known(**values: Any) -> Iterator[tuple[str, Any]]:

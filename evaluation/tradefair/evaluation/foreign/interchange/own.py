@@ -21,8 +21,9 @@ WITHDRAWN = "withdrawn"
 """The status of what a model asked for and no event followed: it is no call of the trace."""
 
 _PLACES = ("extra", "metadata")
-_ROLES = ("system", "user", "assistant", "server", "client")
-_STATUSES = ("ok", "rejected", "invalid", "denied", "failed", WITHDRAWN)
+ROLES = ("system", "user", "assistant", "server", "client")
+STATUSES = ("ok", "rejected", "invalid", "denied", "failed")
+"""Of calls that were answered."""
 
 
 def extra_of(seq: int, event: Mapping[str, Any], *names: str) -> dict[str, Any]:
@@ -50,14 +51,14 @@ def marked(item: Item, extra: Mapping[str, Any]) -> Item:
         return marked_call(item, extra)
     if isinstance(item, Answer):
         numbered = extra["round"] if _whole(extra.get("round")) else item.round
-        if (status := extra.get("status")) not in _STATUSES:
+        if (status := extra.get("status")) not in (*STATUSES, WITHDRAWN):
             return item._replace(round=numbered)
         # The words of a refusal stand where the format has its answers.
         said = parsed(item.result if item.error in (None, True, False) else item.error)
         return item._replace(round=numbered, status=status, error=None if status == "ok" else said)
     if isinstance(item, Said):
         kept = {name: extra[name] for name in ("part", "name", "content") if name in extra}
-        kept |= {"role": extra["role"]} if extra.get("role") in _ROLES else {}
+        kept |= {"role": extra["role"]} if extra.get("role") in ROLES else {}
         kept |= {"seat": EVERYBODY} if extra.get("public") is True else {}
         return item._replace(**kept, **({"step": extra["step"]} if _whole(extra.get("step")) else {}))
     return item

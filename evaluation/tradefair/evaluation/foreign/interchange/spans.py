@@ -111,6 +111,13 @@ def span_of(fields: dict[str, Any], resource: Mapping[str, Any], line: int) -> S
     )
 
 
+def named_span(fields: dict[str, Any], trace: str, parent: str, error: str | None, line: int, *, ok: bool) -> Span:
+    """The span of an object of a back end, whose fields say its id, its name and its times."""
+    start, end = (nanoseconds(first(fields, f"{moment}_time", f"{moment}Time")) for moment in ("start", "end"))
+    own, name = text(fields.get("id")), text(fields.get("name"))
+    return Span(trace, own, parent, name, start, end, {}, error, line=line, ok=ok)
+
+
 _NAMES = {
     "traceId": ("trace_id",),
     "spanId": ("span_id", "id"),

@@ -76,13 +76,11 @@ class Transcript:
 
     def call(self, fields: dict[str, Any], key: str, tool: str, arguments: Any, at: At) -> Iterator[Item]:
         """A call that a record makes."""
-        here = self.here(fields, at)
-        return self.matched([Call(here.run, here.seat, key, tool, arguments, here.step, here.at_ns)])
+        return self.matched([self.here(fields, at).call(key, tool, arguments)])
 
     def answer(self, fields: dict[str, Any], key: str, result: Any, error: Any, at: At) -> Iterator[Item]:
         """The answer that a record gives."""
-        here = self.here(fields, at)
-        return self.matched([Answer(here.run, key, result, error, here.step, here.at_ns)])
+        return self.matched([self.here(fields, at).answer(key, result, error)])
 
     def leave(self, what: str) -> Iterator[Item]:
         """A record that is known and says nothing of calls or talk."""

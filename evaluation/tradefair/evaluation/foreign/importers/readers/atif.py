@@ -139,11 +139,9 @@ class _Reading:
             return
         source = text(fields["source"])
         message = {**fields, "role": _ROLES.get(source, source), "content": fields.get("message")}
-        calls: list[str] = []
-        for item in walk(message, at, self.tally.left_out):
-            if isinstance(item, Call):
-                calls.append(item.key)
-            yield item
+        told = [*walk(message, at, self.tally.left_out)]
+        yield from told
+        calls = [item.key for item in told if isinstance(item, Call)]
         yield from self._observed(sequence(mapping(fields.get("observation")).get("results")), calls, at)
         metrics = mapping(fields.get("metrics"))
         for name in ("logprobs", "prompt_token_ids", "completion_token_ids"):

@@ -12,7 +12,7 @@ from typing import Any
 
 from tradefair.evaluation.foreign.importers.items import LONG_ID, Call, Counts, Fact, Head, Item, Odd, Reader, Source
 from tradefair.evaluation.foreign.interchange.messages import At, calls_or_answers, facts, used, walk
-from tradefair.evaluation.foreign.interchange.shapes import count, first, nanoseconds, text
+from tradefair.evaluation.foreign.interchange.shapes import count, first, text
 from tradefair.evaluation.foreign.interchange.transcript import Transcript
 from tradefair.evaluation.read.objects import mapping, sequence
 
@@ -43,39 +43,39 @@ def read(source: Source) -> Iterator[Item]:
     yield from log.rest()
 
 
-class _Log:
+class _Log(Transcript):
     """What is remembered from line to line, all of it bounded."""
 
     def __init__(self, met: Callable[[int], bool]) -> None:
         self._met_elsewhere = met
-        self._tally = Transcript()
+        super().__init__()
         self._seen: OrderedDict[int, None] = OrderedDict()
         self._spent: OrderedDict[tuple[str, str], tuple[str, list[Fact]]] = OrderedDict()
         self._seats: set[tuple[str, str]] = set()
 
     def line(self, value: Any, line: int) -> Iterator[Item]:
         """One record. Lines that carry no talk are understood and counted by their type."""
-        return self._tally.used(self._record(mapping(value), line, known=isinstance(value, dict)))
+        return self.used(self._record(mapping(value), line, known=isinstance(value, dict)))
 
     def _record(self, fields: dict[str, Any], line: int, *, known: bool) -> Iterator[Item]:
         kind, run = text(fields.get("type")), text(first(fields, "sessionId", "session_id"))
+        at = At(run, self._seat(fields), line=line, place="message")
         if not known:
             yield Odd(line, "", "a record is an object")
         elif kind in _TALK and not run:
             yield Odd(line, "sessionId", "no session")
         elif fields.get("uuid") and self._repeated(run, text(fields["uuid"])):
-            count(self._tally.left_out, "repeated lines")
+            count(self.left_out, "repeated lines")
             # A file that only repeats what others hold is a file of the run all the same.
-            yield from self._introduced(fields, At(run, self._seat(fields))) if kind in _TALK else ()
+            yield from self._introduced(fields, at) if kind in _TALK else ()
         elif fields.get("isCompactSummary"):
             # It says once more what was said before.
-            count(self._tally.left_out, "compact summaries")
+            count(self.left_out, "compact summaries")
         elif kind in _TALK:
-            yield from self._talk(fields, kind, At(run, self._seat(fields), line=line))
+            yield from self._talk(fields, kind, self.here(fields, at))
         elif kind == "system" and run and isinstance(fields.get("content"), str):
-            at = self._at(fields, At(run, self._seat(fields), line=line))
             message = {"role": "system", "content": fields["content"], "name": fields.get("subtype")}
-            yield from walk(message, at, self._tally.left_out)
+            yield from walk(message, self.here(fields, at), self.left_out)
         elif kind == "result" and run:
             yield from self._result(fields, run)
         elif not kind:
@@ -83,25 +83,24 @@ class _Log:
         elif calls_or_answers(fields):
             yield Odd(line, "type", f"a record of an unknown type {kind[:40]!r} that calls or answers")
         else:
-            count(self._tally.left_out, f"lines of type {kind}")
+            count(self.left_out, f"lines of type {kind}")
 
     def rest(self) -> Iterator[Item]:
         """What the last replies cost, and the tally."""
         for _, spent in self._spent.values():
             yield from spent
-        yield self._tally.total()
+        yield self.total()
 
     def _talk(self, fields: dict[str, Any], kind: str, at: At) -> Iterator[Item]:
-        at = self._at(fields, at)
         message = mapping(fields.get("message"))
         yield from self._met(fields, message, at)
         if fields.get("toolUseResult") is not None or fields.get("tool_use_result") is not None:
-            count(self._tally.left_out, "structured results")
+            count(self.left_out, "structured results")
         # What the program says in the user's place (`isMeta`) is no word of the user.
         role = "system" if fields.get("isMeta") and kind == "user" else kind
-        for item in walk({**message, "role": role}, at, self._tally.left_out):
+        for item in walk({**message, "role": role}, at, self.left_out):
             if isinstance(item, Call) and self._repeated(at.run, f"{at.seat} {item.key}"):
-                count(self._tally.left_out, "repeated calls")
+                count(self.left_out, "repeated calls")
             else:
                 yield item
 
@@ -137,7 +136,7 @@ class _Log:
         """The end of an output stream: its price, and whom it was denied what."""
         yield from facts(At(run), usd=fields.get("total_cost_usd"))
         for _ in sequence(fields.get("permission_denials")):
-            count(self._tally.left_out, "permission denials")
+            count(self.left_out, "permission denials")
 
     def _seat(self, fields: dict[str, Any]) -> str:
         """A sub-agent's own name; those of one file without names are one seat."""
@@ -145,9 +144,6 @@ class _Log:
         side = fields.get("isSidechain") is True
         agent = text(first(fields, "agentId" if side else "", "parent_tool_use_id"))
         return f"subagent-{agent}" if agent else "subagent" if side else ""
-
-    def _at(self, fields: dict[str, Any], at: At) -> At:
-        return at._replace(step=self._tally.step(at.run), at_ns=nanoseconds(fields.get("timestamp")), place="message")
 
     def _repeated(self, run: str, name: str) -> bool:
         mark = hash((run, name))

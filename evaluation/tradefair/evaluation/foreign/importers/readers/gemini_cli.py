@@ -99,6 +99,4 @@ def _given(result: Any) -> Any:
     return first(mapping(found), "output", "error") or found
 
 
-_COUNTS = Counts(once=("id",))
-
-READER = Reader("gemini-cli", "chats of Gemini CLI", sniff, read, unit="messages", counts=_COUNTS)
+READER = Reader("gemini-cli", "chats of Gemini CLI", sniff, read, unit="messages", counts=Counts(once=("id",)))

@@ -75,8 +75,7 @@ class _Log:
         name = f"{text(fields.get('id')) or place}_epoch_{text(fields.get('epoch')) or 1}"
         at, sample = At(self.tally.named(name), seat_in(fields), place=place), _Sample(fields)
         yield from self._facts(fields, sample, at)
-        for seat in sample.seats:
-            yield Fact(at.run, seat, "role", "subagent")
+        yield from (Fact(at.run, seat, "role", "subagent") for seat in sample.seats)
         for step, heard in enumerate(sample.talk(), 1):
             here = at._replace(seat=heard.seat or at.seat, step=step, at_ns=heard.at_ns)
             here = here._replace(place=f"{place}: messages.{step - 1}")

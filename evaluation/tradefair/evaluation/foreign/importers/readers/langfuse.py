@@ -7,10 +7,10 @@ from typing import Any
 
 from tradefair.evaluation.foreign.importers.items import Counts, Head, Item, Odd, Reader, Source, Spans
 from tradefair.evaluation.foreign.interchange.messages import known, tools
-from tradefair.evaluation.foreign.interchange.shapes import first, nanoseconds, parsed, text
+from tradefair.evaluation.foreign.interchange.shapes import first, parsed, text
 from tradefair.evaluation.foreign.interchange.span_runs import items_of
 from tradefair.evaluation.foreign.interchange.span_trees import MISSING, Piece, tool_piece
-from tradefair.evaluation.foreign.interchange.spans import Span, unwrapped
+from tradefair.evaluation.foreign.interchange.spans import named_span, unwrapped
 from tradefair.evaluation.read.objects import mapping, sequence
 
 _ABOVE = ("parentObservationId", "parent_observation_id")
@@ -58,17 +58,8 @@ def _inside(value: Any, line: int) -> Iterator[Piece | Odd]:
 
 def _piece(fields: dict[str, Any], session: str, line: int) -> Piece:
     failed = fields.get("level") == "ERROR"
-    span = Span(
-        text(first(fields, *_TRACE)),
-        text(fields.get("id")),
-        text(first(fields, *_ABOVE)),
-        text(fields.get("name")),
-        nanoseconds(first(fields, "startTime", "start_time")),
-        nanoseconds(first(fields, "endTime", "end_time")),
-        {},
-        text(first(fields, "statusMessage", "status_message")) if failed else None,
-        line=line,
-    )
+    error = text(first(fields, "statusMessage", "status_message")) if failed else None
+    span = named_span(fields, text(first(fields, *_TRACE)), text(first(fields, *_ABOVE)), error, line, ok=False)
     given, answer = parsed(fields.get("input")), parsed(fields.get("output"))
     metadata = mapping(parsed(fields.get("metadata")))
     conversation = session or text(first(fields, "sessionId", "session_id") or metadata.get("thread_id"))

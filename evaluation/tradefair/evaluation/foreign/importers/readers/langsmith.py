@@ -12,11 +12,11 @@ from itertools import groupby
 from typing import Any
 
 from tradefair.evaluation.foreign.importers.items import Counts, Head, Item, Odd, Reader, Source, Spans
-from tradefair.evaluation.foreign.interchange.messages import known, tools
-from tradefair.evaluation.foreign.interchange.shapes import first, nanoseconds, parsed, text
+from tradefair.evaluation.foreign.interchange.messages import known, tokens_in, tools
+from tradefair.evaluation.foreign.interchange.shapes import first, parsed, text
 from tradefair.evaluation.foreign.interchange.span_runs import items_of
 from tradefair.evaluation.foreign.interchange.span_trees import MISSING, Piece, tool_piece
-from tradefair.evaluation.foreign.interchange.spans import Span, unwrapped
+from tradefair.evaluation.foreign.interchange.spans import named_span, unwrapped
 from tradefair.evaluation.read.objects import mapping, sequence
 
 _THREADS = ("thread_id", "session_id", "conversation_id")
@@ -84,18 +84,8 @@ def _piece(fields: dict[str, Any], trace: str, line: int) -> Piece:
     extra = mapping(fields.get("extra"))
     metadata = {**mapping(extra.get("metadata")), **mapping(fields.get("metadata"))}
     error = fields.get("error")
-    span = Span(
-        trace,
-        text(fields.get("id")),
-        text(fields.get("parent_run_id")),
-        text(fields.get("name")),
-        nanoseconds(fields.get("start_time")),
-        nanoseconds(fields.get("end_time")),
-        {},
-        text(error) if error else None,
-        line=line,
-        ok="error" in fields and not error and fields.get("end_time") is not None,
-    )
+    ok = "error" in fields and not error and fields.get("end_time") is not None
+    span = named_span(fields, trace, text(fields.get("parent_run_id")), text(error) if error else None, line, ok=ok)
     conversation, agent = text(first(metadata, *_THREADS)), text(metadata.get("lc_agent_name"))
     asked, replied = mapping(fields.get("inputs")), mapping(fields.get("outputs"))
     match fields["run_type"]:
@@ -105,7 +95,7 @@ def _piece(fields: dict[str, Any], trace: str, line: int) -> Piece:
             return tool_piece(span, conversation, _arguments(fields.get("inputs")), answer, agent=agent, key=key)
         case "llm" | "chat_model":
             reply = _reply(replied)
-            facts = _facts(fields, metadata, mapping(extra.get("invocation_params")), replied, reply)
+            facts = _facts(fields, metadata, mapping(extra.get("invocation_params")), reply)
             return Piece(span, "model", conversation, agent=agent, asked=_prompt(asked), replied=reply, facts=facts)
         case _:
             return Piece(span, "", conversation, agent=agent)
@@ -147,17 +137,10 @@ def _reply(outputs: dict[str, Any]) -> list[Any]:
 
 
 def _facts(
-    fields: dict[str, Any],
-    metadata: dict[str, Any],
-    parameters: dict[str, Any],
-    outputs: dict[str, Any],
-    reply: list[Any],
+    fields: dict[str, Any], metadata: dict[str, Any], parameters: dict[str, Any], reply: list[Any]
 ) -> tuple[tuple[str, Any], ...]:
-    used = mapping(mapping(reply[0] if reply else None).get("usage_metadata")) or mapping(outputs.get("usage_metadata"))
-    tokens = {
-        "input": first({**used, **fields}, "input_tokens", "prompt_tokens"),
-        "output": first({**used, **fields}, "output_tokens", "completion_tokens"),
-    }
+    told = [mapping(said).get("usage_metadata") for said in (*reply[:1], fields.get("outputs"))]
+    tokens = tokens_in({**mapping(next(filter(None, told), None)), **fields})
     return tuple(known(model=metadata.get("ls_model_name"), tokens=tokens, tools=tools(parameters.get("tools"))))
 
 

@@ -13,13 +13,14 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from tradefair.contract.answers import settled
 from tradefair.evaluation.foreign.importers.counting import ANSWERS, CALLS, Counts, Seen
-from tradefair.evaluation.foreign.importers.items import Answer, Call, Fact, Item, Odd, Reader, Said
+from tradefair.evaluation.foreign.importers.items import Call, Item, Reader
 from tradefair.evaluation.foreign.importers.source import Head, Source
-from tradefair.evaluation.foreign.interchange.messages import tools
+from tradefair.evaluation.foreign.interchange.messages import At, facts, tools
+from tradefair.evaluation.foreign.interchange.own import STATUSES
 from tradefair.evaluation.foreign.interchange.shapes import first, nanoseconds, parsed, text
 from tradefair.evaluation.foreign.interchange.transcript import Transcript
 from tradefair.evaluation.read.objects import mapping, sequence
@@ -34,7 +35,6 @@ _TIME = ("time", "timestamp", "ts", "at", "startedAt", "started_at")
 _SESSION = ("session", "session_id", "sessionId", "mcpSessionId", "mcp_session_id")
 _SEAT = ("seat", "agent", "client")
 _DURATION = ("duration_ms", "latency_ms", "elapsed_ms")
-_STATUSES = ("ok", "rejected", "invalid", "denied", "failed")
 # Fields of a tool's answer in MCP: a response with none of them answers some other method.
 _TOOL_ANSWER = frozenset({"content", "structuredContent", "isError", "resultType"})
 # By method: fields of which its answer has one. What a server asks comes first: those answers may hold `content`, too.
@@ -93,23 +93,11 @@ def read(source: Source) -> Iterator[Item]:
     yield reading.told.total()
 
 
-class _Around(NamedTuple):
-    """What the wrappers of a message say: when, in which session, by whom. Inner objects overrule outer ones."""
-
-    session: str = ""
-    seat: str = ""
-    at_ns: int | None = None
-    depth: int = 0
-
-    def within(self, item: dict[str, Any]) -> _Around:
-        """The same, with what this object says."""
-        at_ns = nanoseconds(first(item, *_TIME))
-        return _Around(
-            text(first(item, *_SESSION)) or self.session,
-            text(first(item, *_SEAT)) or self.seat,
-            self.at_ns if at_ns is None else at_ns,
-            self.depth + 1,
-        )
+def _within(item: dict[str, Any], at: At) -> At:
+    """Where a message stands: session, seat and time, of which inner objects overrule what outer ones say."""
+    at_ns = nanoseconds(first(item, *_TIME))
+    run, seat = text(first(item, *_SESSION)) or at.run, text(first(item, *_SEAT)) or at.seat
+    return at._replace(run=run, seat=seat, at_ns=at.at_ns if at_ns is None else at_ns)
 
 
 class _Reading:
@@ -119,58 +107,49 @@ class _Reading:
         self.told = Transcript()
         self._waiting: OrderedDict[tuple[str, str], tuple[str, ...]] = OrderedDict()
         self._begun: OrderedDict[tuple[str, str], str] = OrderedDict()
-        self._step = self._flats = 0
+        self._flats = 0
 
     def line(self, number: int, value: Any) -> Iterator[Item]:
         """One line, which may be a batch."""
-        entries = (self._entry(number, entry) for entry in sequence(value) or [value])
+        entries = (self._object(entry, At("", line=number)) for entry in sequence(value) or [value])
         return self.told.used(chain.from_iterable(entries))
 
-    def _entry(self, number: int, entry: Any) -> Iterator[Item]:
-        if isinstance(entry, dict):
-            yield from self._object(number, mapping(entry), _Around())
-        else:
-            yield Odd(number, "", "not a JSON object")
-
-    def _object(self, number: int, item: dict[str, Any], around: _Around) -> Iterator[Item]:
+    def _object(self, entry: Any, at: At, depth: int = 1) -> Iterator[Item]:
         """One JSON object, opened as long as it is a wrapper."""
-        around = around.within(item)
+        item = mapping(entry)
+        at = _within(item, at)
+        if not isinstance(entry, dict):
+            yield at.odd("", "not a JSON object")
         # First: what calls itself JSON-RPC is never read as a flat record.
-        if _is_rpc(item):
-            self._step = self.told.step(around.session)
-            yield from self._rpc(number, item, around)
+        elif _is_rpc(item):
+            yield from self._rpc(item, at._replace(step=self.told.step(at.run)))
         elif isinstance(first(item, *_TOOL), str):
-            self._step = self.told.step(around.session)
-            yield from self._flat(number, item, around)
-        else:
-            inner = _wrapped(item)
-            if inner and around.depth < _DEPTH:
-                for wrapped in inner:
-                    yield from self._object(number, wrapped, around)
-            # Lines of our own seat views that are no calls: the head, and what became public.
-            elif "seat_view" not in item and not isinstance(item.get("event"), str):
-                yield Odd(number, "", "neither JSON-RPC nor a record with a tool")
+            yield from self._flat(item, at._replace(step=self.told.step(at.run)))
+        elif (inner := _wrapped(item)) and depth < _DEPTH:
+            for wrapped in inner:
+                yield from self._object(wrapped, at, depth + 1)
+        # Lines of our own seat views that are no calls: the head, and what became public.
+        elif "seat_view" not in item and not isinstance(item.get("event"), str):
+            yield at.odd("", "neither JSON-RPC nor a record with a tool")
 
-    def _rpc(self, number: int, item: dict[str, Any], around: _Around) -> Iterator[Item]:
+    def _rpc(self, item: dict[str, Any], at: At) -> Iterator[Item]:
         """A JSON-RPC message: a request, a response to one of ours, or something else, which is counted only."""
         # Ids are unique within a session only. `repr` keeps 1 and "1" apart, and makes any id hashable.
-        method, key = item.get("method"), (around.session, repr(item.get("id"))[:200])
+        method, key = item.get("method"), (at.run, repr(item.get("id"))[:200])
         params = mapping(item.get("params"))
         if method == "tools/call":
             if isinstance(params.get("name"), str):
                 self._wait(key, method)
-                arguments = params.get("arguments")
-                yield Call(*key[:1], around.seat, key[1], params["name"], arguments, self._step, around.at_ns)
+                yield at.call(key[1], params["name"], params.get("arguments"))
             else:
-                yield Odd(number, "params.name", "a tools/call that names no tool")
+                yield at.odd("params.name", "a tools/call that names no tool")
         elif isinstance(method, str):
             if "id" in item:
                 self._wait(key, method)
-            named = mapping(params.get("clientInfo")).get("name")
-            if method == "initialize" and isinstance(named, str):
-                yield Fact(around.session, around.seat, "agent", named)
+            if method == "initialize":
+                yield from facts(at, agent=text(mapping(params.get("clientInfo")).get("name")))
         else:
-            yield from self._response(item, around, key, self._asked(key, mapping(item.get("result"))))
+            yield from self._response(item, at, key)
 
     def _wait(self, key: tuple[str, str], method: str) -> None:
         # Client and server number their requests on their own: two may wait under one id.
@@ -188,30 +167,25 @@ class _Reading:
             self._waiting[key] = tuple(method for method in waiting if method != asked)
         return asked
 
-    def _response(
-        self, item: dict[str, Any], around: _Around, key: tuple[str, str], asked: str | None
-    ) -> Iterator[Item]:
+    def _response(self, item: dict[str, Any], at: At, key: tuple[str, str]) -> Iterator[Item]:
         result = mapping(item.get("result"))
+        asked = self._asked(key, result)
         if asked == "tools/list":
-            yield Fact(around.session, around.seat, "tools", tools(result.get("tools")))
+            yield from facts(at, tools=tools(result.get("tools")))
         # A response may stand before its request; responses of other methods are normal.
         elif asked == "tools/call" or (asked is None and not _TOOL_ANSWER.isdisjoint(result)):
             if result.get("resultType") == "input_required":
                 content = {"inputRequests": result.get("inputRequests")}
-                spoken = Said(around.session, around.seat, "server", "protocol", content, self._step, around.at_ns)
-                yield spoken._replace(name="input_required")
-                yield Answer(*key, None, status="withdrawn", step=self._step, at_ns=around.at_ns)
+                yield at.said("server", "protocol", content)._replace(name="input_required")
+                yield at.answer(key[1], None, status="withdrawn")
             else:
                 found = settled(item)
-                yield Answer(*key, found.result, found.error, self._step, around.at_ns, found.status)
+                yield at.answer(key[1], found.result, found.error, found.status)
 
-    def _flat(self, number: int, item: dict[str, Any], around: _Around) -> Iterator[Item]:
+    def _flat(self, item: dict[str, Any], at: At) -> Iterator[Item]:
         """A record that holds the call, or its end, or both in one."""
-        run, tool = around.session, str(first(item, *_TOOL))
-        error, status = item.get("error"), item.get("status")
-        ends = _ends(item)
-        named = (run, f"{tool} {first(item, *_CALL_IDS)!r}"[:200]) if first(item, *_CALL_IDS) is not None else None
-        begun = around.at_ns
+        tool, error, status, ends = str(first(item, *_TOOL)), item.get("error"), item.get("status"), _ends(item)
+        named = (at.run, f"{tool} {first(item, *_CALL_IDS)!r}"[:200]) if first(item, *_CALL_IDS) is not None else None
         duration = first(item, *_DURATION)
         lasted = duration if isinstance(duration, int | float) and not isinstance(duration, bool) else 0
         key = self._begun.pop(named, "") if ends and named is not None else ""
@@ -221,37 +195,31 @@ class _Reading:
         else:
             self._flats += 1
             key = f"flat {self._flats}"
-            yield self._began(item, around, key)
+            yield _began(item, at.call(key, tool, first(item, *_ARGUMENTS)))
             if not ends and named is not None:
                 self._begun[named] = key
                 if len(self._begun) > _MAX_WAITING:
                     self._begun.popitem(last=False)
         if ends:
             # The log's own status is finer than ours, but not where it contradicts the error next to it.
-            own = status if status in _STATUSES and (status == "ok") == (error is None) else None
-            ended = None if begun is None or not 0 <= lasted < 1e10 else begun + round(lasted * 1_000_000)
-            result = first(item, *_RESULT)
-            yield Answer(run, key, result, error if error is not None else False, self._step, ended, own)
+            own = status if status in STATUSES and (status == "ok") == (error is None) else None
+            ended = None if at.at_ns is None or not 0 <= lasted < 1e10 else at.at_ns + round(lasted * 1_000_000)
+            at = at._replace(at_ns=ended)
+            yield at.answer(key, first(item, *_RESULT), error if error is not None else False, own)
 
-    def _began(self, item: dict[str, Any], around: _Around, key: str) -> Call:
-        kind, parent, rounds = item.get("kind"), item.get("parent"), item.get("round")
-        return Call(
-            around.session,
-            around.seat,
-            key,
-            str(first(item, *_TOOL)),
-            first(item, *_ARGUMENTS),
-            self._step,
-            around.at_ns,
-            parent if isinstance(parent, str) else None,
-            kind if isinstance(kind, str) else None,
-            rounds if isinstance(rounds, int) and not isinstance(rounds, bool) else None,
-        )
+
+def _began(item: dict[str, Any], call: Call) -> Call:
+    kind, parent, rounds = item.get("kind"), item.get("parent"), item.get("round")
+    return call._replace(
+        parent=parent if isinstance(parent, str) else None,
+        kind=kind if isinstance(kind, str) else None,
+        round=rounds if isinstance(rounds, int) and not isinstance(rounds, bool) else None,
+    )
 
 
 def _ends(item: dict[str, Any]) -> bool:
     """Whether a flat record is of a call that is over. The key counts, not its value: `"result": null` is an answer."""
-    return item.get("error") is not None or any(name in item for name in _RESULT) or item.get("status") in _STATUSES
+    return item.get("error") is not None or any(name in item for name in _RESULT) or item.get("status") in STATUSES
 
 
 def _seen(fields: dict[str, Any]) -> list[Seen] | None:

@@ -176,8 +176,6 @@ def _facts(fields: dict[str, Any], at: At) -> Iterator[Fact]:
     yield from facts(at, passed=first({**mapping(fields.get("evaluation")), **fields}, *_PASSED))
 
 
-_COUNTS = Counts()
-
 READER = Reader(
-    "openai", "chat messages and response items (OpenAI, Anthropic)", sniff, read, unit="messages", counts=_COUNTS
+    "openai", "chat messages and response items (OpenAI, Anthropic)", sniff, read, unit="messages", counts=Counts()
 )

@@ -98,7 +98,7 @@ def _later(told: Transcript, event: dict[str, Any], kind: str, at: At) -> Iterat
         yield from told.said({"timestamp": event.get("timestamp"), **message}, at)
     else:
         seen = mapping(event.get("observation"))
-        failed = kind == "AgentErrorEvent" or kind == "UserRejectObservation" or seen.get("is_error") is True
+        failed = kind in ("AgentErrorEvent", "UserRejectObservation") or seen.get("is_error") is True
         result = event.get("error") or event.get("rejection_reason") or first(seen, "content", "output") or seen
         yield from told.answer(event, key, result, failed or None, at)
 
@@ -115,6 +115,4 @@ def _seen(fields: dict[str, Any]) -> list[Seen] | None:
     return [Seen(CALLS, "")] if acts else [Seen(ANSWERS, "")] if seen else []
 
 
-_COUNTS = Counts(seen=_seen)
-
-READER = Reader("openhands", "events of OpenHands", sniff, read, unit="events", counts=_COUNTS)
+READER = Reader("openhands", "events of OpenHands", sniff, read, unit="events", counts=Counts(seen=_seen))

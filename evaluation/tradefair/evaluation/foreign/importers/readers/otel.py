@@ -141,17 +141,9 @@ def _tool(span: Span, attributes: dict[str, Any], mcp: bool, common: dict[str, A
         arguments = _entity_input(parsed(arguments))
     if result is attributes.get(names.ENTITY_OUTPUT):
         result = mapping(parsed(result)).get("output", result)
-    return Piece(
-        span,
-        "tool",
-        name=name,
-        key=text(first(attributes, *names.CALL_ID)),
-        arguments=arguments,
-        result=result,
-        error=error,
-        mcp=mcp,
-        **common,
-    )
+    key = text(first(attributes, *names.CALL_ID))
+    told: dict[str, Any] = {"arguments": arguments, "result": result, "error": error, "mcp": mcp}
+    return Piece(span, "tool", name=name, key=key, **told, **common)
 
 
 def _entity_input(given: Any) -> Any:

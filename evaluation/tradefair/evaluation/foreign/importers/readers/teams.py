@@ -94,13 +94,11 @@ def _seen(fields: dict[str, Any]) -> list[Seen] | None:
             return None
 
 
-_COUNTS = Counts(silent=(("type", _REPEATED),), seen=_seen)
-
 READER = Reader(
     "teams",
     "histories of teams: AutoGen, OpenAI Agents run states, Who&When",
     sniff,
     read,
     unit="messages",
-    counts=_COUNTS,
+    counts=Counts(silent=(("type", _REPEATED),), seen=_seen),
 )
