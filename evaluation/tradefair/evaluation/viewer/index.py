@@ -195,7 +195,7 @@ def _connected(path: str) -> sqlite3.Connection:
     # Rows are written at once and never waited for: two viewers of one folder would only do the same work.
     file = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=1)
     try:
-        file.execute("PRAGMA synchronous = OFF")
+        file.executescript("PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY")
         if file.execute("PRAGMA user_version").fetchone()[0] != _FORMAT:
             file.execute("DROP TABLE IF EXISTS rows")
             file.execute(_TABLE)
