@@ -19,9 +19,9 @@ def _marks(name: str) -> list[pytest.MarkDecorator]:
     return [pytest.mark.many] if name in _MANY else []
 
 
-_HERE = pytest.param([name for name in CHECKS if name != "determinism"], id="here", marks=pytest.mark.many)
-_AGAIN = pytest.param(["determinism"], id="determinism", marks=pytest.mark.process)
-each_part = pytest.mark.parametrize("only", [_HERE, _AGAIN])
+HERE = pytest.param([name for name in CHECKS if name != "determinism"], id="here", marks=pytest.mark.many)
+AGAIN = pytest.param(["determinism"], id="determinism", marks=pytest.mark.process)
+each_part = pytest.mark.parametrize("only", [HERE, AGAIN])
 """Above a test of the whole kit: what is played here, and what is played again in other processes."""
 
 CHECKED = [pytest.param(name, marks=_marks(name)) for name in CHECKS]

@@ -123,8 +123,8 @@ def test_an_episode_walks_straight_through_the_modules(monkeypatch: pytest.Monke
     assert [figure.name for figure in walk.measure(tiny=True) if not figure.met] == []
 
 
-def test_a_minute_of_bad_clients_and_two_kills_breaks_no_promise(tmp_path: Path) -> None:
-    figures, broken = soak(1, 2, 5, tmp_path / "soak")
+def test_half_a_minute_of_bad_clients_and_two_kills_breaks_no_promise(tmp_path: Path) -> None:
+    figures, broken = soak(0.5, 2, 5, tmp_path / "soak")
     assert broken == []
     told = {figure.name: figure.value for figure in figures}
     assert (told["soak: kills"], told["soak: lost"], told["soak: doubled"]) == (2, 0, 0)

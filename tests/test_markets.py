@@ -19,7 +19,7 @@ from benchmarks.references import place
 from benchmarks.seated import play_seated
 from pydantic import JsonValue
 
-from tests.checks import CHECKED, each_part
+from tests.checks import AGAIN, CHECKED, HERE, each_part
 from tradefair.catalog import load_scenario, market_names, market_type, scenario_ids, scenario_tier
 from tradefair.contract import ScenarioError
 from tradefair.contract.kernel.players import stand_ins
@@ -43,6 +43,7 @@ QUICK: dict[str, dict[str, dict[str, Any]]] = {
     "supply_chain": {"duel": {}},
 }
 NEEDS_DATA = ("3_9", "10_30", "33_99", "100_300")
+MARKETPLACES = [name for name in scenario_ids("marketplace") if not name.endswith(NEEDS_DATA)]
 FORFEIT = {"overspend": "forfeit", "reveal": "book", "supply_mode": "shock", "rounds": 2}
 
 
@@ -88,17 +89,24 @@ def test_other_seeds_and_large_scenarios_keep_it_too(
     assert check_market(market_type(market), only=only, scenarios=played, seeds=seeds) == []
 
 
-@each_part
-@pytest.mark.parametrize("name", [name for name in scenario_ids("marketplace") if not name.endswith(NEEDS_DATA)])
-def test_every_marketplace_keeps_the_contract(name: str, only: list[str]) -> None:
+# Each by itself; in other processes all together, because it is starting them that takes long.
+@pytest.mark.parametrize(
+    ("names", "only"),
+    [
+        *(pytest.param([name], *HERE.values, id=name, marks=HERE.marks) for name in MARKETPLACES),
+        pytest.param(MARKETPLACES, *AGAIN.values, id="determinism", marks=AGAIN.marks),
+    ],
+)
+def test_every_marketplace_keeps_the_contract(names: list[str], only: list[str]) -> None:
     """With few customers, for as long as random seats take to leave; who is full, they could not know."""
-    scenario: Any = load_scenario("marketplace", name, {**LONG_ENOUGH, "data.customers": 2, "capacity": 0})
-    # Fewer customers have fewer businesses: players that a preset names for the others have no seat to sit in.
-    market = market_type("marketplace")
-    seats = market.create(scenario, 1).seats
-    named = {seat: who for seat, who in scenario.seats.items() if seat in seats or not seat[-1].isdigit()}
-    scenario = scenario.model_copy(update={"seats": named})
-    assert check_market(market, only=only, scenarios=[scenario], seeds=(1,)) == []
+    market, scenarios = market_type("marketplace"), list[Any]()
+    for name in names:
+        scenario: Any = load_scenario("marketplace", name, {**LONG_ENOUGH, "data.customers": 2, "capacity": 0})
+        # Fewer customers have fewer businesses: players that a preset names for the others have no seat to sit in.
+        seats = market.create(scenario, 1).seats
+        named = {seat: who for seat, who in scenario.seats.items() if seat in seats or not seat[-1].isdigit()}
+        scenarios.append(scenario.model_copy(update={"seats": named}))
+    assert check_market(market, only=only, scenarios=scenarios, seeds=(1,)) == []
 
 
 SEEDS = (1, 2, 3)

@@ -357,8 +357,8 @@ def test_where_only_some_values_are_computed_the_sum_is_exact_and_they_are_those
 def test_part_of_the_turns_agrees_with_all_of_them(market: str, kind: str) -> None:
     policy, seat = MARKETS[market][3][KINDS[kind]], MARKETS[market][2]
     others = [name for name in Replays(_played(market, policy, SEED)).known(seat) if name != policy][:2]
-    for against in ([], [policy, *others], others):
-        part_agrees(market, policy, against, [1, 2, 3, 4, 6])
+    for against in ([], [policy, *others]):
+        part_agrees(market, policy, against, [1, 4])
 
 
 def test_a_ledger_re_executes_no_more_than_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -240,7 +240,7 @@ def person_moves(trace: Trace) -> Mapping[SeatId, PersonMoves]:
     moves: Counter[SeatId] = Counter()
     clicked: Counter[SeatId] = Counter()
     try:
-        by_person = {row.seq for row in trace.side() if row.by == PERSON}
+        by_person = {row.seq for row in trace.side(by=PERSON)}
         # Nearly always: then the events need not be read.
         for stored in trace.events() if by_person else ():
             event = orjson.loads(stored.body)
@@ -261,7 +261,8 @@ def shown_seating(trace: Trace) -> Seating:
     """
     seating = trace.seating()
     shown = {seat: {"label": clean_line(label)} for seat, label in shown_hands(handovers(trace)).items()}
-    players = {seat: player.model_copy(update=shown.get(seat, {})) for seat, player in seating.players.items()}
+    changed = {seat: seating.players[seat].model_copy(update=said) for seat, said in shown.items()}
+    players = {**seating.players, **changed}
     for seat in person_moves(trace):
         player = players.get(seat)
         if player is not None and not (player.agent and player.agent.framework == PERSON):

@@ -121,7 +121,7 @@ class Database:
 
         Or where the rows hold more bytes than the file.
         """
-        last, yielded, held = None, 0, self._held()
+        last, yielded, held = None, 0, self._known
         with self._reading():
             for row in self._db.execute(f"{sql} ORDER BY 1", values):
                 key = row[0]

@@ -56,7 +56,7 @@ class JsonlFile:
             raise TraceError(f"{self._path}: the first line is not a manifest") from None
         return Manifest.read(self._path, line[start + len(_CORE) : -1], said)
 
-    def events(self, after: int, *, side: bool = False) -> Iterator[StoredEvent]:
+    def events(self, after: int, *, side: bool = False, tag: bytes = b"") -> Iterator[StoredEvent]:
         """In order, from `after` + 1 on, without what lies beside them."""
         seq = 0
         for number, _, line in self._lines():
@@ -113,7 +113,7 @@ class JsonlFile:
                     raise TraceError(f"{self._path}: line {number} is not a closed head") from None
         return None
 
-    def side(self) -> Iterator[SideRow]:
+    def side(self, by: str | None = None) -> Iterator[SideRow]:
         """None."""
         return iter(())
 

@@ -117,13 +117,11 @@ class Trace:
         core = self.manifest.core
         if core.trace_schema in OLD_SCHEMAS:
             return [(1, Seating.of_about(self.manifest.about, [seat.id for seat in core.seats]))]
-        # By its first bytes: Core writes number and tag first, and verify refuses another order.
-        said = (stored for stored in self.events() if stored.seq == 1 or _SEATED in stored.body[:48])
         try:
             found: list[tuple[int, Seating]] = []
             known = {seat.id for seat in core.seats}
             # One by one: a file of a million lines that are no events is refused at the first.
-            for stored in said:
+            for stored in self._said():
                 seating = Seating.model_validate(orjson.loads(stored.body)["seating"])
                 # Readers look seats up: the first event names all of them, and no event names others.
                 named = {*seating.players, *seating.compared}
@@ -145,7 +143,16 @@ class Trace:
 
     def seated(self, after: int) -> bool:
         """Whether an event after number `after` says who plays from then on. TraceError where they cannot be read."""
-        return any(_SEATED in stored.body[:48] for stored in self.events(after))
+        return any(stored.seq > 1 for stored in self._said(after))
+
+    def _said(self, after: int = 0) -> Iterator[StoredEvent]:
+        """The first event, and those that say who plays; later than number `after`."""
+        events = self._source.events(after, tag=_SEATED) if self._held is None else self._held[after:]
+        for stored in events:
+            # By its first bytes: Core writes number and tag first, and verify refuses another order.
+            if stored.seq == 1 or _SEATED in stored.body[:48]:
+                self._bounded(f"event {stored.seq}", stored.body, MAX_EVENT)
+                yield stored
 
     def seating(self, at: int | None = None) -> Seating:
         """Who plays at event `at` (None: at the end), every seat. TraceError where the trace does not say."""
@@ -208,11 +215,13 @@ class Trace:
         """(seq, hash) of the last closure, as noted outside the chain; None before the first."""
         return self._source.closed_head()
 
-    def side(self) -> Iterator[SideRow]:
-        """Times, transports and call keys of all events, in order; none in JSONL."""
+    def side(self, by: str | None = None) -> Iterator[SideRow]:
+        """Times, transports and call keys of all events, in order; none in JSONL. `by`: of calls by it only."""
         if self._held and self._held[0].side is not None:
-            return (SideRow(stored.seq, *_SIDE(stored.side)) for stored in self._held)
-        return self._source.side()
+            rows = (SideRow(stored.seq, *_SIDE(stored.side)) for stored in self._held)
+        else:
+            rows = self._source.side(by)
+        return rows if by is None else (row for row in rows if row.by == by)
 
     def agent_events(self) -> Iterator[dict[str, Any]]:
         """Model calls, plans and stop reasons, as the runner noted them. TraceError where a note is damaged."""

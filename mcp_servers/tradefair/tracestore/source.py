@@ -75,8 +75,11 @@ class Source(Protocol):
         """Core and about."""
         ...
 
-    def events(self, after: int, *, side: bool = False) -> Iterator[StoredEvent]:
-        """In order, from `after` + 1 on; `side`: with their rows of `calls`, where that takes no second look."""
+    def events(self, after: int, *, side: bool = False, tag: bytes = b"") -> Iterator[StoredEvent]:
+        """In order, from `after` + 1 on; `side`: with their rows of `calls`, where that takes no second look.
+
+        `tag`: only the first of all, and those that hold it in their first 48 bytes; a source may give more.
+        """
         ...
 
     def blob(self, digest: str) -> bytes | None:
@@ -94,8 +97,8 @@ class Source(Protocol):
         """(seq, hash) of the last closure."""
         ...
 
-    def side(self) -> Iterator[SideRow]:
-        """Times, transports and call keys."""
+    def side(self, by: str | None = None) -> Iterator[SideRow]:
+        """Times, transports and call keys; of calls by `by` only, where it is given, or more than those."""
         ...
 
     def notes(self) -> Iterator[tuple[str, bytes]]:

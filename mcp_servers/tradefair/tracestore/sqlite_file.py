@@ -17,6 +17,9 @@ from tradefair.tracestore.source import CutShort, NotATrace, SideRow, StoredEven
 
 # Below every row's number: what a stranger filed under 0 or less is read with the rest.
 _FIRST = -(2**63)
+# SQLite itself reads small events alone: `scan` counts the bytes of the others, which may share pages.
+_TAGGED = """ AND (seq = 1 OR CASE WHEN typeof(body) = 'blob' AND length(body) < 2000
+    THEN instr(substr(body, 1, 48), ?) ELSE 1 END)"""
 _META = frozenset({"core", "about", "closed_head", "signature"})
 _COPIED_LIVE = (
     "copied while it was written, without its -wal file: the last events are missing; copy both, or use "
@@ -61,14 +64,16 @@ class SqliteFile(Database):
             raise TraceError(f"{self._path}: the manifest is missing")
         return Manifest.read(self._path, stored["core"], stored.get("about", b"{}"))
 
-    def events(self, after: int, *, side: bool = False) -> Iterator[StoredEvent]:
+    def events(self, after: int, *, side: bool = False, tag: bytes = b"") -> Iterator[StoredEvent]:
         """In order, from `after` + 1 on. TraceError at the first number that is not the next."""
         due, beside = after, side and self.schema > 1
         more = f", {', '.join(SIDE_TABLES['calls'].columns)}" if beside else ""
         sql = f"SELECT seq, body, hash{more} FROM events NOT INDEXED WHERE seq > ?"
-        for row in self.scan(sql, after or _FIRST):
-            due += 1
+        tags = (tag,) if tag and self._whole(after) else ()
+        sql += _TAGGED if tags else ""
+        for row in self.scan(sql, after or _FIRST, *tags):
             seq, body, digest = row[:3]
+            due = seq if tags else due + 1
             if seq != due:
                 raise TraceError(f"{self._path}: event {due} is missing: event {seq} stands in its place")
             if type(body) is not bytes or type(digest) is not bytes:
@@ -99,11 +104,12 @@ class SqliteFile(Database):
         # then says what is wrong.
         return (int(seq) if seq.isdecimal() and len(seq) < 20 else -1), digest
 
-    def side(self) -> Iterator[SideRow]:
+    def side(self, by: str | None = None) -> Iterator[SideRow]:
         """Times, transports and call keys."""
         # Traces of schema 1 have no `by`.
         columns = ", ".join(name if name != "by" or self.schema > 1 else "NULL" for name in SideRow._fields)
-        return (SideRow(*row) for row in self.scan(f"SELECT {columns} FROM events NOT INDEXED"))
+        sql, values = f"SELECT {columns} FROM events NOT INDEXED", () if by is None or self.schema == 1 else (by,)
+        return (SideRow(*row) for row in self.scan(f"{sql} WHERE by = ?" if values else sql, *values))
 
     def notes(self) -> Iterator[tuple[str, bytes]]:
         """What was noted about agents."""
@@ -129,6 +135,11 @@ class SqliteFile(Database):
         for (answer,) in self.query("PRAGMA integrity_check(1)"):
             if answer != "ok":
                 raise TraceError(f"{self._path}: its structure is damaged: {str(answer).splitlines()[-1][:200]}")
+
+    def _whole(self, after: int) -> bool:
+        """Whether none of the later events is missing; else `events` stops at the gap."""
+        sql = "SELECT min(seq), max(seq) - count(*) FROM events NOT INDEXED WHERE seq > ?"
+        return next(self.query(sql, after or _FIRST)) == (after + 1, after)
 
     def _stored_meta(self) -> dict[str, bytes]:
         """The rows of `meta` by key, by one scan. TraceError for a row too many."""

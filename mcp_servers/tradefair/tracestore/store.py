@@ -220,7 +220,7 @@ class StoreReader:
         core, raw, _, _ = self._row()
         return Manifest.read(self._place, core, raw)
 
-    def events(self, after: int, *, side: bool = False) -> Iterator[StoredEvent]:
+    def events(self, after: int, *, side: bool = False, tag: bytes = b"") -> Iterator[StoredEvent]:
         """In order, from `after` + 1 on, without what lies beside them."""
         sql = "SELECT seq, body, hash FROM tradefair_events WHERE episode = %s AND seq > %s ORDER BY seq LIMIT %s"
         # By number and not by OFFSET, which would make the server count all earlier rows again for every chunk.
@@ -248,7 +248,7 @@ class StoreReader:
         _, _, seq, digest = self._row()
         return None if seq is None else (seq, (digest or b"").hex())
 
-    def side(self) -> Iterator[SideRow]:
+    def side(self, by: str | None = None) -> Iterator[SideRow]:
         """Times, transports and call keys."""
         columns = ", ".join(SideRow._fields)
         sql = f"SELECT {columns} FROM tradefair_events WHERE episode = %s AND seq > %s ORDER BY seq LIMIT %s"

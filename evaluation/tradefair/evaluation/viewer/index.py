@@ -84,13 +84,7 @@ class Index:
 
         Only new and changed files are opened. Rows that nobody has judged yet have `judged` null.
         """
-        places = self.folder.scan()
-        # References first: what verdicts name is a part of their versions.
-        references = [(place.shown, self._row(place)) for place in places if _kind(place) == "reference"]
-        self._references = _references(references)
-        rows = [self._row(place) for place in places]
-        self._forget(places)
-        return rows
+        return [row for _, row in self.listed_rows(references=True)]
 
     def judge(self, place: Place) -> Row:
         """The row of a trace with its verdict, made now where it is not known."""
@@ -108,20 +102,20 @@ class Index:
         """What re-execution says of a trace; made once for a row and what else shows this state of the file."""
         return self._checks.get(place) or self._checks.put(place, verify_file(place.path))
 
-    def judged_rows(self, progress: Progress | None = None, *, references: bool = False) -> list[tuple[Place, Row]]:
-        """Every episode of the folder with its verdict, and `references` too; what is not known is evaluated now."""
-        places = [place for place, _ in self.listed_rows(references=references)]
-        return [(place, self.judge(place)) for place in watched(places, progress, lambda place: place.path.name)]
+    def judged_rows(self, progress: Progress | None = None) -> list[tuple[Place, Row]]:
+        """Every episode of the folder with its verdict; what is not known is evaluated now."""
+        listed = watched(self.listed_rows(), progress, lambda one: one[0].path.name)
+        return [(place, self.judge(place)) for place, _ in listed]
 
     def listed_rows(self, *, references: bool = False) -> list[tuple[Place, Row]]:
         """Every episode of the folder as it is known now, and `references` too; evaluates nothing."""
-        self.rows()
-        places = [place for place in self.folder.scan() if references or _kind(place) == "episode"]
-        return list(zip(places, self.known(places), strict=True))
-
-    def known(self, places: Sequence[Place]) -> list[Row]:
-        """The rows of these traces, in their order; evaluates nothing."""
-        return [self._row(place) for place in places]
+        places = self.folder.scan()
+        # References first: what verdicts name is a part of their versions.
+        known = [(place.shown, self._row(place)) for place in places if _kind(place) == "reference"]
+        self._references = _references(known)
+        rows = [(place, self._row(place)) for place in places if references or _kind(place) == "episode"]
+        self._forget(places)
+        return rows
 
     def beside(self, place: Place) -> str:
         """A digest of the references next to a trace; "" where there are none."""
@@ -195,7 +189,7 @@ def _connected(path: str) -> sqlite3.Connection:
     # Rows are written at once and never waited for: two viewers of one folder would only do the same work.
     file = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=1)
     try:
-        file.execute("PRAGMA synchronous = OFF")
+        file.executescript("PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY")
         if file.execute("PRAGMA user_version").fetchone()[0] != _FORMAT:
             file.execute("DROP TABLE IF EXISTS rows")
             file.execute(_TABLE)

@@ -251,7 +251,7 @@ class _Held:
     def manifest(self) -> Manifest:
         return self._manifest
 
-    def events(self, after: int, *, side: bool = False) -> Iterator[StoredEvent]:
+    def events(self, after: int, *, side: bool = False, tag: bytes = b"") -> Iterator[StoredEvent]:
         return (StoredEvent(record.seq, record.body, b"") for record in self._records[after:])
 
     def blob(self, digest: str) -> bytes | None:
@@ -263,7 +263,7 @@ class _Held:
     def closed_head(self) -> tuple[int, str] | None:
         return None
 
-    def side(self) -> Iterator[SideRow]:
+    def side(self, by: str | None = None) -> Iterator[SideRow]:
         return iter(())
 
     def notes(self) -> Iterator[tuple[str, bytes]]:
