@@ -52,13 +52,9 @@ def _finding(finding: Finding) -> Iterator[Said]:
     for cases in alike.values():
         yield from (Said("detail", "      " + case_text(case)) for case in cases[:_SHOWN_ALIKE])
         if len(cases) > _SHOWN_ALIKE:
-            text = f"{_rounds(cases)}, {len(cases)} times, {_SHOWN_ALIKE} shown"
-            yield Said("detail", f"      {text}")
-
-
-def _rounds(cases: Sequence[CaseRecord]) -> str:
-    first, last = min(case.round for case in cases), max(case.round for case in cases)
-    return f"round {first}" if first == last else f"rounds {first}–{last}"
+            first, last = min(case.round for case in cases), max(case.round for case in cases)
+            rounds = f"round {first}" if first == last else f"rounds {first}–{last}"
+            yield Said("detail", f"      {rounds}, {len(cases)} times, {_SHOWN_ALIKE} shown")
 
 
 def told_text(finding: Finding) -> Iterator[str]:
