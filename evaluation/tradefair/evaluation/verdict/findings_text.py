@@ -13,6 +13,7 @@ from tradefair.evaluation.table import number_text
 
 _MAX_SEATS = 8
 _SHOWN_ALIKE = 3
+"""Cases of a finding that differ in numbers alone."""
 
 
 class Said(NamedTuple):
