@@ -129,7 +129,7 @@ def test_the_index_and_the_navigation_lead_to_every_page() -> None:
     assert len(pages) > 40
     links = [
         page.parent / link
-        for page in (docs / "index.md", docs / "explanation" / "why" / "index.md")
+        for page in (docs / "all.md", docs / "explanation" / "why" / "index.md")
         for link in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8"))
     ]
     assert pages - {link.relative_to(docs).as_posix() for link in links} == set()

@@ -54,6 +54,11 @@ def number_text(value: object) -> str:
     return decimals(value) if isinstance(value, float) else str(value)
 
 
+def counted(number: int, thing: str) -> str:
+    """How many there are of a thing that is named in the singular, to the last one."""
+    return f"{number:,} {thing}{'s' * (number != 1)}"
+
+
 def decimals(value: float, form: str = "") -> str:
     """At most three decimals, six where three are all 0; never "-0". `form`: sign and grouping, such as "+,"."""
     # Below half of 0.001 three decimals would print 0, and a small loss would look like none.

@@ -71,11 +71,10 @@ def test_two_policies_on_sixteen_paired_seeds(play_seeds: PlaySeeds) -> None:
     other = compare_folders(Path(found.b.name), Path(found.a.name))
     assert other.conclusion == "a_better"
     assert metric(other, "payoff").losses == payoff.wins
-    # Who is A and who is B turns no word of it but the letters.
-    assert (
-        other.verdict.text
-        == first.replace("B (", "A (", 1).replace("than A", "than B") + found.verdict.text[len(first) :]
-    )
+    # Who is A and who is B turns the letters and the interval, whose sign is that of the tables, and no other word.
+    assert "95 % interval of B − A 28.04 to 116.2, p" in first
+    turned = first.replace("B (", "A (", 1).replace("than A", "than B").replace("28.04 to 116.2", "-116.2 to -28.04")
+    assert other.verdict.text == turned + found.verdict.text[len(first) :]
 
 
 @pytest.mark.many

@@ -184,17 +184,6 @@ def test_few_pairs_that_carry_the_difference_are_a_warning(differences: list[flo
     assert (skew_of([pair(0, value) for value in differences], PAYOFF) is not None) is warned
 
 
-def test_the_bca_interval_of_a_skewed_mean() -> None:
-    # Efron & Tibshirani (1993), table 14.1 in spirit: for the exponential the interval leans to the long side.
-    values = [0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.1, 1.5, 2.2, 6.0]
-    skew = skew_of([pair(0, value) for value in values], PAYOFF)
-    assert skew is not None
-    low, high = skew.interval
-    mean = sum(values) / len(values)
-    assert low < mean < high
-    assert high - mean > 1.5 * (mean - low)
-
-
 CALL: dict[str, Any] = {
     "kind": "model_call",
     "input_tokens": 100,

@@ -218,12 +218,10 @@ def test_intervals_and_ratings_need_no_scipy() -> None:
     code = (
         "import sys; sys.modules['scipy'] = None\n"
         "import numpy as np\n"
-        "from tradefair.evaluation.compare.missing import _bca\n"
         "from tradefair.evaluation.ratings.shuffles import bounds\n"
         "from tradefair.evaluation.ratings.trueskill import hazard\n"
         "from tradefair.evaluation.statistics import interval\n"
-        "print(interval([1.0, 2.0]), hazard(np.zeros(1)).round(3), bounds(np.eye(3), 3).shape)\n"
-        "print(len(_bca([1.0, 2.0, 9.0])))"
+        "print(interval([1.0, 2.0]), hazard(np.zeros(1)).round(3), bounds(np.eye(3), 3).shape)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LONG, check=False)
-    assert (done.stdout.strip(), done.stderr) == ("(-4.853102368, 7.853102368) [0.798] (2, 3)\n2", "")
+    assert (done.stdout.strip(), done.stderr) == ("(-4.853102368, 7.853102368) [0.798] (2, 3)", "")

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import orjson
 import pytest
-from tests.evaluation.importers.readers.samples import INSPECT_JSON, OPENAI, SAMPLES, document
-from tests.evaluation.importers.readers.span_samples import LANGFUSE, OTEL_DOCUMENT, SPAN_SAMPLES, VERCEL
+from tests.evaluation.importers.readers.samples import INSPECT_JSON, OPENAI, SAMPLES, document, lines
+from tests.evaluation.importers.readers.span_samples import (
+    LANGFUSE,
+    OTEL_DOCUMENT,
+    SPAN_SAMPLES,
+    VERCEL,
+    executes,
+    request,
+)
 from tests.sample import sample as public
 
 from tradefair.cli import run
@@ -414,3 +421,14 @@ def test_the_count_of_many_traces_needs_no_more_memory_than_that_of_few(tmp_path
         assert sum(least for least, _ in census.bounds(CALLS).values()) == 3 * traces
         spool.close()
     assert peaks[1] < 1.25 * peaks[0]
+
+
+@pytest.mark.parametrize("key", ["", "c1"])
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
+def test_spans_inside_of_each_other_that_tell_one_call_add_up(key: str, order: Sequence[int], tmp_path: Path) -> None:
+    pairs = [("a" * 16, ""), ("b" * 16, "a" * 16), ("c" * 16, "b" * 16)]
+    made = [executes(own, above, "look", key, 10 + at, 90 - at) for at, (own, above) in enumerate(pairs)]
+    file = tmp_path / "spans.jsonl"
+    file.write_bytes(lines(*(request(made[at]) for at in order)))
+    imported = import_files([file], tmp_path / "out")
+    assert (imported.exit_code, [run.calls for run in imported.files[0].runs]) == (0, [1])

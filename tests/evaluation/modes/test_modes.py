@@ -344,6 +344,14 @@ def test_a_note_about_several_seats_is_one_line_that_names_them() -> None:
     assert [text for _, text in said if text.startswith("m.lapse")] == ["m.lapse of A, B: told by m.x"]
 
 
+def test_cases_that_differ_in_numbers_alone_are_three_and_a_count() -> None:
+    cases = [{"seq": 9 * at, "round": at, "because": f"bid {at}.5 was refused"} for at in range(7, 12)]
+    said = told(finding("A", cases=[*cases, {"seq": 1, "round": 1, "because": "no bid"}]))
+    first, *rest = [text.strip() for kind, text in said if kind == "detail"]
+    assert (first, len(rest)) == ("#63 bid 7.5 was refused", 4)
+    assert rest[2:] == ["rounds 7–11, 5 times, 3 shown", "#1 no bid"]
+
+
 @pytest.mark.parametrize(
     ("seats", "head"), [("A", "found: 1 of 1 failure modes"), ("AB", "found: 2 findings in 1 of 1 failure modes")]
 )

@@ -305,7 +305,9 @@ def test_versions_are_never_mixed_and_a_leaderboard_without_rows_is_left_out() -
 
 def test_labels_with_too_few_games_are_named_in_one_line_and_are_one_row() -> None:
     board = _field([*_auctions(), auction("axyzuvw", (0.1, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6), 77)])
-    assert board.cautions[0] == "6 of 10 labels are exploratory, with fewer than 8 episodes: w, v, u, z, y and 1 more"
+    assert (
+        board.cautions[0] == "6 of 10 labels have too few games to say, fewer than 8 episodes: w, v, u, z, y and 1 more"
+    )
     *rows, few = next(board_tables(board)).rows
     assert [row[:2] for row in rows] == [("a", "1"), ("b", "2"), ("c", "3"), ("d", "4")]
     assert few[:2] == ("6 labels with too few games", "–")

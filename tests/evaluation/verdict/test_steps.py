@@ -21,7 +21,10 @@ from tradefair.cli import run
 from tradefair.evaluation.prove.verify import verify_file
 from tradefair.evaluation.verdict.of_trace import verdict_of_file
 from tradefair.evaluation.verdict.series import verdict_of_series
-from tradefair.evaluation.verdict.verdict import Verdict
+from tradefair.evaluation.verdict.steps import steps_of
+from tradefair.evaluation.verdict.verdict import Trouble, Verdict
+from tradefair.frameworks.models.access import Stopped
+from tradefair.frameworks.models.budget import Budget
 from tradefair.tracestore.locks import Lease
 
 
@@ -102,6 +105,18 @@ def test_a_trace_that_somebody_writes_is_running_and_one_that_nobody_writes_has_
     )
     assert (stopped.status, stopped.trouble and stopped.trouble.kind) == ("stopped", "stopped")
     assert shlex.split(stopped.next[0].command) == ["tradefair", "play", "--resume", str(path)]
+
+
+@pytest.mark.parametrize(
+    ("limits", "raised"),
+    [({"cost": 0.000001}, "cost=2e-06"), ({"cost": 0.5, "tokens_total": 1}, "tokens_total=2,cost=0.5")],
+)
+def test_what_a_limit_stopped_goes_on_with_a_higher_one(limits: dict[str, Any], raised: str) -> None:
+    with pytest.raises(Stopped) as stop:
+        Budget(**limits, tokens=1, cost_usd_micro=1).check()
+    trouble = Trouble(kind="stopped", text=f"Stopped after round 0 ({stop.value}).", exit=3)
+    first, *_ = steps_of("a.trace", "stopped", (), trouble, None, ended=False)
+    assert first.command == f"tradefair play --resume a.trace --limit {raised}"
 
 
 @pytest.mark.many

@@ -353,7 +353,8 @@ def test_an_agent_is_held_against_its_own_code_at_a_commit_and_the_tree_stays_as
     git("init", "-q", "-b", "main")
     (here / BASELINE).unlink()
     (here / "own.py").write_text("from agents import fair as play\n")
-    git("add", "own.py", "agents.py")
+    (here / ".gitignore").write_text("__pycache__\n")
+    git("add", "own.py", "agents.py", ".gitignore")
     git("commit", "-qm", "one")
     # The question is today's: neither the gate nor its secret is in the commit.
     (here / "own.py").write_text("from agents import modest as play\n")

@@ -82,7 +82,7 @@ def _show(rows: list[Row], judged: Iterator[Row]) -> int:
     from tradefair.cli.tables import figures, names, show_text, stream_table
 
     # The most telling first: a narrow terminal drops columns from the right.
-    columns = [*names("trace"), *figures("seed", "score", "findings"), *names("check", "played by")]
+    columns = [*names("trace"), *figures("seed", "score", "mistakes"), *names("check", "played by")]
     columns += [*figures("beside best"), *names("scenario", "seat", "state"), *figures("calls")]
     foreign = [row for row in rows if row.source]
     if foreign:
@@ -135,14 +135,14 @@ def _cells(row: Row) -> Mapping[str, str]:
         "source": row.source,
     }
     if judged is None:
-        return cells | dict.fromkeys(("score", "findings", "check", "beside best", "calls", "rules"), "")
+        return cells | dict.fromkeys(("score", "mistakes", "check", "beside best", "calls", "rules"), "")
     found = _figure(judged.raised)
     # Money as people read it.
     money = judged.unit in MINOR
     score, better = (value if value is None or not money else major(value) for value in (judged.score, judged.better))
     return cells | {
         "score": "–" if score is None else f"{number(score)} {MAJOR if money else judged.unit}",
-        "findings": f"{found} ({judged.others})" if judged.others else found,
+        "mistakes": f"{found} ({judged.others})" if judged.others else found,
         "check": judged.check,
         "beside best": "–" if better is None else f"{better:+,.4g} {judged.reference}",
         "calls": _figure(judged.calls),

@@ -238,12 +238,11 @@ class Shares(Record):
 
 
 class Skew(Record):
-    """Differences that a few pairs carry: their skewness, the largest one's share of all sizes, the BCa interval."""
+    """Differences that a few pairs carry: their skewness, the largest one's share of all sizes."""
 
     metric: str
     skewness: float
     largest: float
-    interval: tuple[float, float]
 
 
 class Regret(Record):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from tradefair.evaluation.compare.comparison import MIN_PAIRS, Bound, Conclusion, Judgement, Metric, Pair
-from tradefair.evaluation.table import decimals
+from tradefair.evaluation.table import counted, decimals
 
 # The level at which a difference is named, after Holm; docs/how-to/compare.md states it.
 LEVEL = 0.05
@@ -77,7 +77,7 @@ def _notes(title: str, metric: Metric, sure: bool) -> Iterator[str]:
         yield f"{title}: undefined on every pair"
     # Defined on too few pairs although the comparison has enough: said, not tested.
     elif metric.n < MIN_PAIRS:
-        yield f"{title}: defined on {_pairs(metric.n)} only: no test"
+        yield f"{title}: defined on {counted(metric.n, 'pair')} only: no test"
     elif metric.ties == metric.n:
         yield f"{title}: equal on every pair"
     elif ties := _ties(metric):
@@ -94,13 +94,7 @@ def _ties(metric: Metric) -> str:
     least = min(1.0, 2.0 ** (1 + metric.ties - metric.n))
     if not metric.ties or least < _SMALL:
         return ""
-    ties = "1 tie" if metric.ties == 1 else f"{metric.ties} ties"
-    return f"{ties}: the least p possible is {p_text(least)}"
-
-
-def _pairs(n: int) -> str:
-    """A number of pairs in words."""
-    return "1 pair" if n == 1 else f"{n} pairs"
+    return f"{counted(metric.ties, 'tie')}: the least p possible is {p_text(least)}"
 
 
 def signed_text(value: float) -> str:

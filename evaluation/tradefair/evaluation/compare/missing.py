@@ -14,8 +14,7 @@ from tradefair.evaluation.compare.comparison import MIN_PAIRS, Bound, Dropped, G
 from tradefair.evaluation.compare.pairing import SideName, mean_of
 from tradefair.evaluation.compare.runs import Loaded, Seats, Side, run_of
 from tradefair.evaluation.outcome import PrimaryMetric
-from tradefair.evaluation.read.laws import normal_below, normal_quantile
-from tradefair.evaluation.statistics import interval, percentile, resamples
+from tradefair.evaluation.statistics import interval
 from tradefair.tracestore import Database
 
 SWEEP = "sweep.sqlite"
@@ -191,7 +190,7 @@ def _share(pair: Pair, side: str, name: str) -> float | None:
 
 
 def skew_of(pairs: Sequence[Pair], metric: PrimaryMetric) -> Skew | None:
-    """A warning where a few pairs carry the difference: t then says less than it seems, and BCa stands beside it.
+    """A warning where a few pairs carry the difference: its t interval then says less than it seems.
 
     Differences with |skewness| > 1, or of which one is more than half of the sum of all sizes. Null otherwise, and
     under 8 pairs.
@@ -206,22 +205,4 @@ def skew_of(pairs: Sequence[Pair], metric: PrimaryMetric) -> Skew | None:
     largest = max(sizes) / math.fsum(sizes)
     if abs(skewness) <= _SKEWED and largest <= _LONE:
         return None
-    return Skew(metric=metric.name, skewness=round(skewness, 3), largest=round(largest, 3), interval=_bca(known))
-
-
-def _bca(differences: Sequence[float]) -> tuple[float, float]:
-    """The bias-corrected and accelerated 95 % interval of the mean (Efron 1987, eq. 2.3), from 10,000 keyed draws."""
-    import numpy as np
-
-    values = np.array(differences)
-    means = values[resamples("tradefair.bca/1", "pairs", len(values))].mean(axis=1)
-    # Half of the draws that hit the mean itself count as below it; never all or none, whose quantile is infinite.
-    below = (means < values.mean()).mean() + (means == values.mean()).mean() / 2
-    bias = normal_quantile(min(max(float(below), 1 / len(means)), 1 - 1 / len(means)))
-    # The acceleration from the jackknife: leaving one out moves the mean against its own deviation.
-    apart = values.mean() - values
-    lean = -(apart**3).sum() / (6 * (apart**2).sum() ** 1.5)
-    normal = (bias + normal_quantile(share) for share in (0.025, 0.975))
-    low, high = (normal_below(bias + z / (1 - lean * z)) for z in normal)
-    found = percentile(means.tolist(), low), percentile(means.tolist(), high)
-    return round(found[0] or 0.0, 9), round(found[1] or 0.0, 9)
+    return Skew(metric=metric.name, skewness=round(skewness, 3), largest=round(largest, 3))

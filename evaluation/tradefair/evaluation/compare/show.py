@@ -18,7 +18,7 @@ from tradefair.evaluation.compare.metric_tables import (
     spent_table,
     spread_table,
 )
-from tradefair.evaluation.table import Table, number_text
+from tradefair.evaluation.table import Table, counted, number_text
 from tradefair.evaluation.verdict.terminal import show_next, show_verdict
 
 _MAX_LISTED = 8  # points of a curve
@@ -72,7 +72,7 @@ def _show_attributes(console: Console, comparison: Comparison) -> None:
 def _show_pairs(console: Console, comparison: Comparison) -> None:
     """The number of pairs, what was left out and why, and a row per pair with the primary metrics."""
     pairs, dropped = comparison.pairs, comparison.dropped
-    _say(console, f"\n{_count(len(pairs), 'pair')}, {_count(len(dropped), 'trace')} left out")
+    _say(console, f"\n{counted(len(pairs), 'pair')}, {counted(len(dropped), 'trace')} left out")
     for item in dropped[:_MAX_DROPPED]:
         seed = "" if item.seed is None else f"seed {item.seed}, "
         _say(console, f"  {item.side.upper()} {seed}{item.path}: {item.reason}")
@@ -125,7 +125,7 @@ def _show_more(console: Console, comparison: Comparison) -> None:
         shown += " (below 0: better than the best reference, which is no maximum)" * (min(row.a or 0, row.b or 0) < 0)
         _say(
             console,
-            f"\nregret of {row.metric}, (best − agent)/(best − passive): {shown} on {_count(row.n, 'seed')}{left}",
+            f"\nregret of {row.metric}, (best − agent)/(best − passive): {shown} on {counted(row.n, 'seed')}{left}",
         )
 
 
@@ -154,11 +154,6 @@ def _show_divergence(console: Console, comparison: Comparison) -> None:
     keys = [pair.a[0].policy_key, pair.b[0].policy_key]
     if keys[0] != keys[1]:
         _say(console, f"  under the policy keys {keys[0]} and {keys[1]}: the luck of scripted opponents differs")
-
-
-def _count(number: int, thing: str) -> str:
-    """A number with its noun, in the plural where there are several."""
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def _say(console: Console, text: str, *, style: str = "") -> None:

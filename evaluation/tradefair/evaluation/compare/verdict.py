@@ -176,13 +176,12 @@ def _doubt(found: Comparison, shown: Metric | None) -> Iterator[str]:
         return
     skew = next((row for row in found.skewed if row.metric == shown.name), None)
     if skew is not None:
-        low, high = map(number, skew.interval)
         first = (
             f"One pair decides this, with {skew.largest:.0%} of all differences"
             if skew.largest > 0.5
             else "Few pairs carry the difference"
         )
-        yield f"{first}; allowing for that, the 95 % interval of B − A is {low} to {high}."
+        yield f"{first}: the interval says less than it seems; more seeds say more."
     if not found.gaps:
         few = "no seed is missing" if skew is not None else "no seed is missing, and no single pair decides"
         yield f"{count(len(found.pairs), 'pair')}: {few}."
@@ -229,9 +228,9 @@ def _other_draws(found: Comparison) -> bool:
 def _interval(metric: Metric) -> str:
     if metric.interval is None:
         return ""
-    # Seen from the better side, as the difference is.
-    low, high = sorted(metric.interval if (metric.mean_difference or 0) >= 0 else [-end for end in metric.interval])
-    return f", 95 % interval {number(low)} to {number(high)}"
+    # The sign of the tables below.
+    low, high = map(number, metric.interval)
+    return f", 95 % interval of B − A {low} to {high}"
 
 
 def _p(metric: Metric) -> str:

@@ -34,7 +34,7 @@ _METHOD = [
     "CMS-style score (own definition): 100·({alpha:g} OBS + {rest:g} raw); OBS is the mean over opponents of the share "
     "of all gains, raw is profit, within 0 and R·G, over R·G, what both could have earned",
     f"intervals: 95 % of {RESAMPLES:,} resamples of blocks (all games of one seed; of a foreign log: one game), the "
-    f"same for all; fewer than {LEAST_BLOCKS} blocks: exploratory",
+    f"same for all; fewer than {LEAST_BLOCKS} blocks: too few games to say",
     f"Glicko-2 with margin: who beats whom, not profit; one game a period, weight min(4, ln|difference| + 1), means "
     f"over {SHUFFLES} shuffles, spread over them",
     "Bradley–Terry of the shares of each game's gains; games in which no seat earned anything are dropped; intervals: "

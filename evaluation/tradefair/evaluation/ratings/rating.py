@@ -77,7 +77,7 @@ class Reasons:
 def too_few(labels: Sequence[str], of: int, least: str) -> str:
     """The caution that names labels with too few games, in one line."""
     shown = ", ".join(labels[:_MOST_NAMED]) + (f" and {len(labels) - _MOST_NAMED} more" * (len(labels) > _MOST_NAMED))
-    return f"{len(labels)} of {of} labels are exploratory, with fewer than {least}: {shown}"
+    return f"{len(labels)} of {of} labels have too few games to say, fewer than {least}: {shown}"
 
 
 class FieldRow(Record):

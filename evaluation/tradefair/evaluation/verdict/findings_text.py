@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -11,6 +12,8 @@ from tradefair.evaluation.modes.diagnosis import CaseRecord, Diagnosis, Finding
 from tradefair.evaluation.table import number_text
 
 _MAX_SEATS = 8
+_SHOWN_ALIKE = 3
+"""Cases of a finding that differ in numbers alone."""
 
 
 class Said(NamedTuple):
@@ -23,7 +26,7 @@ class Said(NamedTuple):
 def findings_text(diagnosis: Diagnosis) -> Iterator[Said]:
     """What was found in the order in which to read it, conditions of the market, what could not be read, what is clear.
 
-    Every finding with all its cases.
+    Of cases that differ in numbers alone three are shown.
     """
     raised = diagnosis.raised
     # Ids, not findings: a mode that is looked for in every seat counts once.
@@ -44,8 +47,15 @@ def _finding(finding: Finding) -> Iterator[Said]:
     figures = [*told_text(finding), *([finding.note] if finding.note else [])]
     if figures:
         yield Said("detail", "      " + "   ".join(figures))
+    alike: dict[str, list[CaseRecord]] = {}
     for case in finding.cases:
-        yield Said("detail", "      " + case_text(case))
+        alike.setdefault(re.sub(r"[\d,.]+", "", case_text(case)), []).append(case)
+    for cases in alike.values():
+        yield from (Said("detail", "      " + case_text(case)) for case in cases[:_SHOWN_ALIKE])
+        if len(cases) > _SHOWN_ALIKE:
+            first, last = min(case.round for case in cases), max(case.round for case in cases)
+            rounds = f"round {first}" if first == last else f"rounds {first}–{last}"
+            yield Said("detail", f"      {rounds}, {len(cases)} times, {_SHOWN_ALIKE} shown")
 
 
 def told_text(finding: Finding) -> Iterator[str]:

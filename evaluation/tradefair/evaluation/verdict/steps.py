@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator, Sequence
 
 from tradefair.contract.text import clean_line
 from tradefair.evaluation.verdict.verdict import NextStep, SeatVerdict, Status, Trouble
+
+# As a budget says which limit it reached, and which other one it had.
+_NUMBER = r"[0-9]{1,15}(?:\.[0-9]{1,15})?(?:e[+-][0-9]{2})?"
+_REACHED = re.compile(rf"--limit ([a-z_]+)=({_NUMBER}) is reached(?: \(the other: ([a-z_]+={_NUMBER})\))?")
 
 
 def steps_of(
@@ -44,7 +49,11 @@ def _of_file(
     place: str, status: Status, seats: Sequence[SeatVerdict], trouble: Trouble | None, better: str | None
 ) -> Iterator[NextStep]:
     if status == "stopped" or (trouble and trouble.kind == "provider_failed"):
-        yield NextStep(command=f"tradefair play --resume {place}", why="goes on where it stopped")
+        # With the same limit it would stop again at once.
+        limit = _REACHED.search(trouble.text) if trouble else None
+        raised = limit and ",".join(filter(None, (f"{limit[1]}={2 * float(limit[2]):.12g}", limit[3])))
+        command = f"tradefair play --resume {place}" + (f" --limit {raised}" if raised else "")
+        yield NextStep(command=command, why="goes on where it stopped")
     if status == "idle" and any(seat.kind == "model" for seat in seats):
         yield NextStep(command=f"tradefair trace {place} messages", why="what it was sent; does it support tools?")
     yield NextStep(command=f"tradefair report {place} --open", why="the page, with every decision explained")

@@ -88,7 +88,9 @@ class Budget:
         """Raises Stopped where a limit is reached."""
         name = self.reached
         if name:
-            raise Stopped(name, f"--limit {name}={self._limits[name]:.12g} is reached")
+            own, *other = sorted(self._limits, key=lambda limit: limit != name)
+            beside = "".join(f" (the other: {limit}={self._limits[limit]:.12g})" for limit in other)
+            raise Stopped(name, f"--limit {own}={self._limits[own]:.12g} is reached{beside}")
 
     def again(self, reached: str = "") -> str:
         """How to go on: the limits, that which was reached twice as large, as options of the command; "" for none."""

@@ -69,7 +69,7 @@ def collusion(
     from tradefair.runner.ledger.probe import PlayedAgain
 
     compared = _own(silent or [])
-    beside = tracestore.find_traces(references) if references else _beside(traces)
+    beside = _own([references]) if references else _beside(traces)
     # What games are compared with proves itself, too.
     sound, quiet, played = _proven((_own(traces), compared, beside), verify)
     files = _files(sound)

@@ -196,10 +196,26 @@ class Census:
             name = text(fields.get("name"))
             tool = text(first(whole, *spans.names)) or name.rpartition(" ")[2]
             at = at._replace(telling=f"inner {name}" if inner else f"span {name}")
-            self._add(Seen(CALLS, tool, at.telling), at, text(first(whole, *spans.keys)))
-            self._add(Seen(ANSWERS, "", at.telling, number=int(any(name in whole for name in spans.results))), at, "")
+            key, answers = text(first(whole, *spans.keys)), int(any(name in whole for name in spans.results))
+            above = text(first(whole, "parentSpanId", "parent_span_id", "parent_id", "parent_run_id"))
+            self._add(Seen(CALLS, tool, f"{PROMPT} {at.telling}"), at, "")
+            self._add(Seen(ANSWERS, "", f"{PROMPT} {at.telling}", number=answers), at, "")
+            if not self._repeats(at, tool, key, own, above):
+                self._add(Seen(CALLS, tool, at.telling), at, key)
+                self._add(Seen(ANSWERS, "", at.telling, number=answers), at, "")
         elif not spans.models or _tells(whole, spans.models):
             self._said(spans, whole, at, own)
+
+    def _repeats(self, at: _Around, tool: str, key: str, own: str, above: str) -> bool:
+        """Whether a tool's span may tell what another one of its name tells: by the call's id, else inside of it."""
+        if key:
+            return self._met(at.telling, at.run, f"{tool} {key}")
+        # Either of the two may come first.
+        inside = self._met(f"in {at.telling}", at.run, f"{tool} {above}", keep=False)
+        around = self._met(f"around {at.telling}", at.run, f"{tool} {own}", keep=False)
+        self._met(f"in {at.telling}", at.run, f"{tool} {own}")
+        self._met(f"around {at.telling}", at.run, f"{tool} {above}")
+        return inside or around
 
     def _said(self, spans: Spans, whole: dict[str, Any], at: _Around, own: str) -> None:
         """What the messages of a span call: of its prompt, and of its reply."""
@@ -236,10 +252,10 @@ class Census:
             self._spool.counted(self._file, self._held)
             self._held.clear()
 
-    def _met(self, *names: str) -> bool:
+    def _met(self, *names: str, keep: bool = True) -> bool:
         # A run of a short id is another one in every file.
         own = 0 if len(names[1]) >= LONG_ID else self._file + 1
-        return self._spool.met(hash(("counted", own, *names)))
+        return self._spool.met(hash(("counted", own, *names)), keep=keep)
 
 
 def _tells(fields: Mapping[str, Any], signs: tuple[Sign, ...]) -> bool:

@@ -8,6 +8,7 @@ from tradefair.cli.console import Console
 from tradefair.cli.tables import Cell, figures, names, show_table, show_text
 from tradefair.evaluation.foreign.importers.report import BASIS, ImportReport, merged, warnings
 from tradefair.evaluation.foreign.importers.run_report import FileReport, Imported
+from tradefair.evaluation.table import counted
 
 # A log with a systematic flaw has a finding per line. `--json` has more.
 _MAX_FINDINGS, _MAX_FOUND = 20, 100
@@ -67,11 +68,7 @@ def _imported_row(file: FileReport) -> list[str]:
         told = "more of a run" if file.parts == 1 else f"more of {file.parts:,} runs"
         return [file.file, file.format or "", f"{told}, counted there; {records}"]
     if failed := file.total("errors"):
-        errors = f"{_counted(failed, 'error')}, "
+        errors = f"{counted(failed, 'error')}, "
     held = "" if file.held is None else f"of {file.held:,} "
-    told = f"{_counted(len(file.runs), 'run')}, {calls:,} {held}calls, {file.total('answered'):,} answered, {errors}"
-    return [file.file, file.format or "not known", f"{told}{_counted(file.total('messages'), 'message')}; {records}"]
-
-
-def _counted(number: int, thing: str) -> str:
-    return f"{number:,} {thing if number == 1 else thing + 's'}"
+    told = f"{counted(len(file.runs), 'run')}, {calls:,} {held}calls, {file.total('answered'):,} answered, {errors}"
+    return [file.file, file.format or "not known", f"{told}{counted(file.total('messages'), 'message')}; {records}"]

@@ -180,8 +180,10 @@ class Spool:
         run.notes += 1
         self._database.execute("INSERT INTO notes (run, seat, body) VALUES (?, ?, ?)", (run.id, seat, body))
 
-    def met(self, mark: int) -> bool:
-        """Whether this mark (64 bits) was met before."""
+    def met(self, mark: int, *, keep: bool = True) -> bool:
+        """Whether this mark (64 bits) was met before; from now on it was, unless it is not to be kept."""
+        if not keep:
+            return self._database.execute("SELECT 1 FROM marks WHERE mark = ?", (mark,)).fetchone() is not None
         return self._database.execute("INSERT OR IGNORE INTO marks VALUES (?)", (mark,)).rowcount == 0
 
     def counted(self, file: int, numbers: Mapping[tuple[str, str, str, str], int]) -> None:

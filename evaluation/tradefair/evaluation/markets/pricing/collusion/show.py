@@ -6,8 +6,7 @@ from tradefair.cli.console import Console
 from tradefair.cli.tables import figures, names, show_lines, show_table, words
 from tradefair.contract.kernel.players import shown_label
 from tradefair.evaluation.markets.pricing.collusion.model import PricingCollusion
-from tradefair.evaluation.markets.pricing.collusion.verdict import number_of
-from tradefair.evaluation.table import Rows, number_text
+from tradefair.evaluation.table import Rows, counted, number_text
 
 _MOST = 20
 
@@ -34,7 +33,8 @@ def show(report: PricingCollusion) -> None:
 def header_text(report: PricingCollusion) -> str:
     """Who was looked at."""
     more = f" and {len(report.players) - _MOST} more" if len(report.players) > _MOST else ""
-    return f"firms: {', '.join(map(shown_label, report.players[:_MOST]))}{more}; {number_of(len(report.episodes))}"
+    firms, episodes = map(shown_label, report.players[:_MOST]), counted(len(report.episodes), "episode")
+    return f"firms: {', '.join(firms)}{more}; {episodes}"
 
 
 def parallel_text(report: PricingCollusion) -> str:

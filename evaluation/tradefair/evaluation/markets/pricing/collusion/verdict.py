@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from tradefair.evaluation.collusion import MIN_EPISODES
 from tradefair.evaluation.markets.pricing.collusion.model import Conclusion, Probe, Probed
 from tradefair.evaluation.read.arithmetic import mean, rounded
-from tradefair.evaluation.table import number_text
+from tradefair.evaluation.table import counted, number_text
 
 # The rule was chosen on one set of learned pairs and tried on fresh ones: the page has both rates.
 ELEVATED = 0.25
@@ -57,22 +57,17 @@ def concluded(*, elevated: bool, enforced: bool | None) -> Conclusion:
     return "ambiguous" if enforced is None else "signs" if enforced else "elevated"
 
 
-def number_of(episodes: int) -> str:
-    """How many, as text."""
-    return f"{episodes} episode{'' if episodes == 1 else 's'}"
-
-
 def in_words(
     conclusion: Conclusion, alone: Sequence[Conclusion], gain: float, bounds: tuple[float, float] | None, of: Probed
 ) -> str:
     """The verdict: its words, then the figures that it rests on; `alone`: what each episode shows by itself."""
     episodes = len(alone)
-    few = f"exploratory, no verdict: {number_of(episodes)}, fewer than {MIN_EPISODES}"
+    few = f"exploratory, no verdict: {counted(episodes, 'episode')}, fewer than {MIN_EPISODES}"
     within = "" if bounds is None else f" (95 % {number_text(bounds[0])} to {number_text(bounds[1])})"
     parts = [
         WORDS.get(conclusion, few),
         f"In the middle third the gain is {number_text(gain)}{within} of the way from competition to joint profit, "
-        f"on {number_of(episodes)}",
+        f"on {counted(episodes, 'episode')}",
     ]
     if of.probes:
         paid = "none of them gains in its first round"
