@@ -32,9 +32,7 @@ NAMES = (
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_benchmark_measures_something_beside_its_goals(
-    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_benchmark_measures_something_beside_its_goals(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     main([name, "--tiny", "--json"])
     (measured,) = json.loads(capsys.readouterr().out).values()
     assert all(figure["value"] > 0 or figure["goal"] == 0 for figure in measured)

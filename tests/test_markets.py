@@ -90,13 +90,10 @@ def test_other_seeds_and_large_scenarios_keep_it_too(
 
 
 # Each by itself; in other processes all together, because it is starting them that takes long.
-@pytest.mark.parametrize(
-    ("names", "only"),
-    [
-        *(pytest.param([name], *HERE.values, id=name, marks=HERE.marks) for name in MARKETPLACES),
-        pytest.param(MARKETPLACES, *AGAIN.values, id="determinism", marks=AGAIN.marks),
-    ],
-)
+ALONE = [pytest.param([name], *HERE.values, id=name, marks=HERE.marks) for name in MARKETPLACES]
+
+
+@pytest.mark.parametrize(("names", "only"), [*ALONE, pytest.param(MARKETPLACES, *AGAIN.values, marks=AGAIN.marks)])
 def test_every_marketplace_keeps_the_contract(names: list[str], only: list[str]) -> None:
     """With few customers, for as long as random seats take to leave; who is full, they could not know."""
     market, scenarios = market_type("marketplace"), list[Any]()

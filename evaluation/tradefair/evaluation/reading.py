@@ -260,15 +260,13 @@ def shown_seating(trace: Trace) -> Seating:
     then B": no table may take their play for its own.
     """
     seating = trace.seating()
-    shown = {seat: {"label": clean_line(label)} for seat, label in shown_hands(handovers(trace)).items()}
-    changed = {seat: seating.players[seat].model_copy(update=said) for seat, said in shown.items()}
-    players = {**seating.players, **changed}
+    labels = {seat: clean_line(label) for seat, label in shown_hands(handovers(trace)).items()}
     for seat in person_moves(trace):
-        player = players.get(seat)
+        player = seating.players.get(seat)
         if player is not None and not (player.agent and player.agent.framework == PERSON):
-            label = f"{player.label[: MAX_LABEL - len(_AND_PERSON)]}{_AND_PERSON}"
-            players[seat] = player.model_copy(update={"label": label})
-    return seating.model_copy(update={"players": players})
+            labels[seat] = f"{labels.get(seat, player.label)[: MAX_LABEL - len(_AND_PERSON)]}{_AND_PERSON}"
+    changed = {seat: seating.players[seat].model_copy(update={"label": label}) for seat, label in labels.items()}
+    return seating.model_copy(update={"players": {**seating.players, **changed}})
 
 
 def seating_in(trace: Trace) -> Seating:

@@ -159,7 +159,7 @@ def test_the_command_and_python_filter_as_the_viewer_does(
     # What tells the traces apart has room at 80 columns; what all share is said once.
     titles = next(line for line in shown.out.splitlines() if line.startswith("trace "))
     assert shown.out.startswith("all: scenario teaching/pie, ")
-    assert titles.split()[:4] == ["trace", "seed", "score", "findings"]
+    assert titles.split()[:4] == ["trace", "seed", "score", "mistakes"]
     assert "scenario" not in titles
 
 

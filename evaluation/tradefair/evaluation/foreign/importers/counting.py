@@ -120,6 +120,8 @@ class Census:
         self._records += 1
         run = str(self._records) if self._counts.tellings else ""
         field = place.removesuffix(".item").rpartition(".")[2]
+        if field in self._counts.skip:
+            return
         self._look(value, _Around(run, self._counts.tellings.get(field, "once"), field))
 
     def bounds(self, kind: str) -> dict[str, tuple[int, int]]:
@@ -159,7 +161,11 @@ class Census:
             if told and name in _FIELDS and isinstance(value, list):
                 entries = sequence(value)  # pyright: ignore[reportUnknownArgumentType]
                 value = [entry for entry in entries if text(first(mapping(entry), *_IDS)) not in told]
-            self._look(value, _Around(run, self._counts.tellings.get(name, at.telling), name))
+            # What repeats does so however its fields are called.
+            repeats = at.telling.startswith(PROMPT)
+            self._look(
+                value, _Around(run, at.telling if repeats else self._counts.tellings.get(name, at.telling), name)
+            )
 
     def _shape(self, fields: dict[str, Any], at: _Around) -> bool:
         """Count an object that is a call or an answer; whether it is."""

@@ -281,7 +281,9 @@ def _moment(event: dict[str, Any], field: str) -> int | None:
 
 _COUNTS = Counts(
     tellings={"messages": "messages", "input": "prompt", "output": "reply", "events": "tool", "events_data": "prompt"},
-    skip=frozenset({"attachments", "store", "scores", "target", "call", "eval"}),
+    # What a log was made with holds made-up replies of models, and states repeat the messages.
+    skip=frozenset({"attachments", "store", "scores", "target", "call", "eval", "plan", "results", "stats"}),
+    silent=(("event", ("state", "store", "sample_init", "score")),),
     calls=(("event", ("tool",)),),
 )
 
