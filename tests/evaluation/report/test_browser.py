@@ -445,7 +445,7 @@ def test_the_page_opens_on_the_transcript_and_asks_for_nothing(browser: Browser,
         wrong = page.locator(".step.wrong")
         assert 'cancel_order(order_id: "W9") → refused tool_error: no such order' in wrong.inner_text()
         wrong.locator("summary").click()
-        assert wrong.locator(".whole pre").count() == 2
+        wrong.locator(".whole pre").nth(1).wait_for()
         assert page.locator(".step.deep").get_attribute("data-step") == "28"
         assert "→ found [image]" in page.locator(".step.deep").inner_text()
         assert (

@@ -89,7 +89,7 @@ def _show_sentence(console: Console, sentence: str, verdict: Verdict) -> None:
     first = verdict.trouble and verdict.trouble.kind in (*INSTEAD, "unread")
     if verdict.trouble and (sentence is verdict.sentences[0] if first else verdict.trouble.text in sentence):
         text.stylize("red")
-    if verdict.reproduced.state == "reproduced" and sentence is verdict.sentences[-1]:
+    if verdict.reproduced.state == "reproduced":
         text.highlight_words(["reproduced"], "green")
     console.print(text, soft_wrap=True)
 

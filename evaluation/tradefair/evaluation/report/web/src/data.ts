@@ -56,7 +56,7 @@ export interface ToolUse { tool: string; kind: string; known: string; calls: num
 export interface Foreign { title: string; reader: string; digest: string; tools: ToolUse[]; left_out: [string, number][]; redacted: [string, number][] }
 export interface Verdict {
   foreign?: ForeignRun;
-  status: string; seats: SeatVerdict[]; sentences: string[]; text: string; versions: Record<string, string>;
+  status: string; seats: SeatVerdict[]; sentences: string[]; text: string; world: string; versions: Record<string, string>;
   reproduced: { state: string; events: number; seq: number | null };
 }
 export interface Figure {

@@ -46,7 +46,7 @@ function effort(sentence: string, check: HTMLElement, more: Child): HTMLElement 
 }
 
 export function lead(opened: Opened, open: OpenEvent, check: HTMLElement): HTMLElement {
-  const { verdict, problems } = opened.page, said = [...verdict.sentences], last = said.length > 1 ? said.pop() ?? "" : "";
+  const { verdict, problems } = opened.page, said = verdict.sentences.filter((sentence) => sentence !== verdict.world), last = said.length > 1 ? said.pop() ?? "" : "";
   const place = said.findIndex((sentence) => MISTAKE.test(sentence));
   const mistake = place > 0 ? said.splice(place).join(" ") : "";
   const trouble = verdict.seats.some((seat) => seat.trouble && seat.trouble.kind !== "gave_up") || ["unsound", "failed"].includes(verdict.status);
@@ -56,7 +56,8 @@ export function lead(opened: Opened, open: OpenEvent, check: HTMLElement): HTMLE
   return h("div", { class: "verdict", "data-status": verdict.status },
     h("h1", { class: trouble ? "trouble" : "" }, foreign(first)),
     second || said.length ? h("p", { class: "second" }, foreign([second, ...said].filter(Boolean).join(" "))) : null,
-    mistake ? mistakeBar(opened, mistake, open) : null, effort(last, check, warned));
+    mistake ? mistakeBar(opened, mistake, open) : null, effort(last, check, warned),
+    verdict.world ? h("p", { class: "effort" }, foreign(verdict.world)) : null);
 }
 
 // Unfold a section and go there.
