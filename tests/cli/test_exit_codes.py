@@ -160,7 +160,10 @@ def test_a_command_line_that_cannot_work_is_told_why(
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     monkeypatch.delenv("TRADEFAIR_TOKEN", raising=False)
     monkeypatch.delenv("TRADEFAIR_ALLOW_MODELS", raising=False)
+    reacts = signal.getsignal(signal.SIGINT)
     assert run(arguments) == code
+    # What a server reacts to while it begins is none of its process's afterwards.
+    assert signal.getsignal(signal.SIGINT) is reacts
     captured = capsys.readouterr()
     told = " ".join(captured.err.split())
     assert says in told

@@ -117,7 +117,6 @@ async def test_a_signal_is_what_it_was_once_nothing_reacts_to_it() -> None:
 
     from tradefair.host.server.signals import on_signals
 
-    # A server that another test has begun in this process may have left its own.
     before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
     seen = asyncio.Event()
     end = on_signals(seen.set)

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import reduce
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -319,7 +318,8 @@ class _Judging:
         return (not whole and (red or broken)) or all(scenario.deciding.status for scenario in self.scenarios)
 
     def _spent(self) -> Spent:
-        return reduce(Spent.plus, (game.spent for scenario in self.scenarios for _, game in scenario.played), Spent())
+        spent = [game.spent for scenario in self.scenarios for _, game in scenario.played]
+        return Spent(*map(sum, zip(*spent, strict=True)))
 
     def limits(self, *, final: bool) -> list[LimitResult]:
         """What the limits count, over all games; a share is judged when all are played."""

@@ -49,10 +49,6 @@ class Spent(NamedTuple):
     tokens: int = 0
     cost_usd_micro: int = 0
 
-    def plus(self, other: Spent) -> Spent:
-        """Both together."""
-        return Spent(self.tokens + other.tokens, self.cost_usd_micro + other.cost_usd_micro)
-
 
 class SweepResult(NamedTuple):
     """What became of an episode. `problem` says why it failed; `size` is that of its trace in bytes.

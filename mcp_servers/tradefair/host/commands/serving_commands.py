@@ -31,8 +31,14 @@ def serve(episode: EpisodeFlags, serving: ServeFlags, seat: _Seat = "") -> None:
     if serving.resume is not None and serving.go_on:
         raise typer.BadParameter("--resume names a trace, --continue looks for one: give one of them")
     use_data(episode.data)
-    if serving.resume is None:
-        end_on_signals()
+    if serving.resume is not None:
+        import asyncio
+
+        from tradefair.host.commands.serve import run_resumed
+
+        asyncio.run(run_resumed(serving.resume, seat, serving))
+        return
+    with end_on_signals():
         asked = ask(episode, seat, gathered=serving.go_on)
         # What a service completes is not known yet.
         outside = asks_outside(asked.kind, asked.scenario)
@@ -40,16 +46,11 @@ def serve(episode: EpisodeFlags, serving: ServeFlags, seat: _Seat = "") -> None:
         if heard is None:
             return
         # Behind the first answer: what plays takes longer to import than some clients wait for that.
+        import asyncio
+
         from tradefair.host.commands.serve import run_serve
 
-        serving_it = run_serve(asked, serving, heard)
-    else:
-        from tradefair.host.commands.serve import run_resumed
-
-        serving_it = run_resumed(serving.resume, seat, serving)
-    import asyncio
-
-    asyncio.run(serving_it)
+        asyncio.run(run_serve(asked, serving, heard))
 
 
 def connect(

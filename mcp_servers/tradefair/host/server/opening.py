@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from importlib.metadata import version
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
@@ -138,10 +139,15 @@ class Heard(NamedTuple):
 NOTHING = Heard()
 
 
-def end_on_signals() -> None:
-    """From now on a signal ends the process with 0, until something that has begun reacts to it otherwise."""
-    for number in SIGNALS:
-        signal.signal(number, _leave)
+@contextmanager
+def end_on_signals() -> Generator[None]:
+    """A signal ends the process with 0, until something that has begun reacts to it otherwise; afterwards as before."""
+    before = {number: signal.signal(number, _leave) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)
 
 
 def hear(opening: Opening) -> Heard | None:
