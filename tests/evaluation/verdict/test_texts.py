@@ -86,7 +86,9 @@ def kept(verdict: Verdict) -> None:
     # As people read money.
     figures = [{**one.to_json(), "sentences": (), "text": ""} for one in (verdict, in_money(verdict))]
     ledgers = [seat.ledger for seat in in_money(verdict).seats if seat.ledger]
-    known = {"95", *numbers([*figures]), *numbers([told for ledger in ledgers for told in _counted(ledger)])}
+    pairs = [(seat.score.value or 0, row.value) for seat in in_money(verdict).seats for row in seat.beside]
+    gaps = [abs(value - other) for value, other in pairs if other is not None]
+    known = {"95", *numbers([*figures, *gaps]), *numbers([told for ledger in ledgers for told in _counted(ledger)])}
     assert [found for found in _NUMBER.findall(verdict.text) if found not in known] == []
 
 
