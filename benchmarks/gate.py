@@ -126,7 +126,7 @@ KINDS: Mapping[str, Callable[[float], Wrap]] = {
     "wavers": lambda size: Wrap(call=partial(_wavers, size=size)),
     "reads old answers": lambda size: Wrap(answer=partial(_deaf, size=size)),
 }
-"""Deteriorations that no part of the gate was built with, each of four sizes."""
+"""Deteriorations that were made for this table, each of four sizes."""
 
 
 class Side(NamedTuple):
