@@ -109,6 +109,23 @@ def damage(path: Path, how: Damage) -> Path:
     return path
 
 
+class Harm(NamedTuple):
+    """What is done to a trace: its parts are changed, and then, perhaps, the bytes of the file."""
+
+    changes: Sequence[Mutation]
+    how: Damage | None
+
+    def write(self, parts: Parts, path: Path) -> Path:
+        """The file of a trace with these parts that was spoilt so."""
+        write_parts(mutated_parts(parts, self.changes), path)
+        return path if self.how is None else damage(path, self.how)
+
+
+def harms() -> st.SearchStrategy[Harm]:
+    """Up to four mutations, with or without damage."""
+    return st.builds(Harm, mutations(), st.none() | st.tuples(st.sampled_from(DAMAGES), st.integers(0, 100_000)))
+
+
 # --- the kinds of mutation: (parts, place, other) ------------------------------------------------------------------
 
 

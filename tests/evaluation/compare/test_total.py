@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from tests.evaluation.compare.conftest import PlayInto
-from tests.evaluation.mutations import (
-    DAMAGES,
-    Damage,
-    Mutation,
-    Parts,
-    damage,
-    mutated_parts,
-    mutations,
-    parts_of,
-    write_parts,
-)
+from tests.evaluation.mutations import Harm, Parts, harms, parts_of
 
 from tradefair.contract import TraceError, TradefairError
 from tradefair.evaluation.compare.comparing import Options, compare_folders
@@ -51,17 +39,13 @@ def sides(tmp_path: Path, play_into: PlayInto) -> Path:
 
 
 @SLOWLY
-@given(changes=mutations(), how=st.none() | st.tuples(st.sampled_from(DAMAGES), st.integers(0, 100_000)))
-def test_a_comparison_with_a_spoilt_trace_is_an_answer_or_a_trace_error(
-    sides: Path, changes: Sequence[Mutation], how: Damage | None
-) -> None:
+@given(harm=harms())
+def test_a_comparison_with_a_spoilt_trace_is_an_answer_or_a_trace_error(sides: Path, harm: Harm) -> None:
     spoilt = sides / "b" / "game.trace"
     whole = sides / "whole.trace"
     if not whole.exists():
         whole.write_bytes(spoilt.read_bytes())
-    write_parts(mutated_parts(taken_apart(whole), changes), spoilt)
-    if how is not None:
-        damage(spoilt, how)
+    harm.write(taken_apart(whole), spoilt)
     for one, other in (("a", "b"), ("b", "a"), ("b", "b")):
         try:
             found = compare_folders(sides / one, sides / other, Options(seats=["B1"]))

@@ -13,7 +13,6 @@ import re
 import shutil
 import subprocess
 import zlib
-from collections.abc import Sequence
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -23,17 +22,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.evaluation.compare.conftest import play
-from tests.evaluation.mutations import (
-    DAMAGES,
-    Damage,
-    Mutation,
-    Parts,
-    damage,
-    mutated_parts,
-    mutations,
-    parts_of,
-    write_parts,
-)
+from tests.evaluation.mutations import Harm, Parts, harms, parts_of, write_parts
 from tests.evaluation.playing import played
 from tests.evaluation.report.playing import HOSTILE_TEXT, hostile_trace, note
 from tests.waiting import LONGER
@@ -166,13 +155,9 @@ def taken_apart(path: Path) -> Parts:
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(changes=mutations(), how=st.none() | st.tuples(st.sampled_from(DAMAGES), st.integers(0, 100_000)))
-def test_a_spoilt_trace_gives_a_page_or_a_trace_error(
-    game: Path, folder: Path, changes: Sequence[Mutation], how: Damage | None
-) -> None:
-    spoilt = write_parts(mutated_parts(taken_apart(game), changes), folder / "spoilt.trace")
-    if how is not None:
-        damage(spoilt, how)
+@given(harm=harms())
+def test_a_spoilt_trace_gives_a_page_or_a_trace_error(game: Path, folder: Path, harm: Harm) -> None:
+    spoilt = harm.write(taken_apart(game), folder / "spoilt.trace")
     try:
         page = build_report([spoilt]).html
     except TraceError:

@@ -207,7 +207,7 @@ def load_run(path: Path, *, proven: bool = False) -> Loaded:
         # An unfinished one counts nowhere.
         refusal = refusal_of(trace) if proven and outcome.end_reason is not None else None
         if refusal is not None:
-            raise TraceError(f"{path.name}: proves nothing, {refusal.reason}{refusal.where}: {refusal.sentence}")
+            raise TraceError(f"{path.name}: proves nothing, {refusal.text}")
         for changed in handovers(trace):
             said = shown_hands([changed])[changed.seat]
             raise TraceError(f"{path.name}: {changed.seat} changed hands, and no pair counts it: {said}")

@@ -46,6 +46,11 @@ class Refusal(NamedTuple):
         named = ", ".join(filter(None, (self.seat, f"event {self.event}" * (self.event > 0))))
         return f" ({named})" * bool(named)
 
+    @property
+    def text(self) -> str:
+        """All of it in a line."""
+        return f"{self.reason}{self.where}: {self.sentence}"
+
 
 class Proof(NamedTuple):
     """What was found. `seats` is empty where nobody was played again.

@@ -138,9 +138,8 @@ class _Viewer:
         ids = request.query_params.get("ids", "").split(",")[:_MAX_COMPARED]
         places = [place for trace_id in ids if (place := self._folder.find(trace_id)) is not None]
         players: dict[str, list[Path]] = {}
-        rows = {row.path: row for row in await to_thread.run_sync(self._index.rows)}
-        for place in places:
-            players.setdefault(", ".join(rows[place.shown].players), []).append(place.path)
+        for row, place in zip(await to_thread.run_sync(self._index.known, places), places, strict=True):
+            players.setdefault(", ".join(row.players), []).append(place.path)
         if len(players) != 2:
             raise HTTPException(400, f"a comparison is between two players; these are {len(players)}")
 

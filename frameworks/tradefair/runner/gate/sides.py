@@ -317,7 +317,7 @@ def _check_proven(trace: Trace, path: Path, seats: Sequence[SeatId]) -> None:
     """Raises Missing where re-execution does not give this game, or where it did not run its course."""
     refusal = refusal_of(trace, seats)
     if refusal is not None:
-        raise Missing(f"{path.name} proves nothing, {refusal.reason}{refusal.where}: {refusal.sentence}"[:200])
+        raise Missing(f"{path.name} proves nothing, {refusal.text}"[:200])
     reason = str(trace.manifest.about.get("end_reason"))
     if not evaluator_of(trace.manifest.core.market).ran_its_course(reason):
         raise Missing(f"{path.name} ended early: {reason}")

@@ -87,7 +87,7 @@ def _refuse(trace: Trace, proven: bool) -> None:
     """TraceError for a trace that does not prove what it says, where that is asked."""
     refusal = refusal_of(trace, agent_seats(trace.seating())) if proven else None
     if refusal is not None:
-        raise TraceError(f"left out, {refusal.reason}{refusal.where}: {refusal.sentence}")
+        raise TraceError(f"left out, {refusal.text}")
 
 
 def _shown(place: str | Path) -> str:

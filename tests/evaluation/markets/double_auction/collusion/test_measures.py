@@ -19,19 +19,8 @@ import numpy as np
 import pytest
 from benchmarks.auctions import CHAT, SILENT, announcing, fast_game, fast_games
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from tests.evaluation.markets.double_auction.collusion.games import VALUES, mirrored, one_round, renamed, rings
-from tests.evaluation.mutations import (
-    DAMAGES,
-    Damage,
-    Mutation,
-    Parts,
-    damage,
-    mutated_parts,
-    mutations,
-    parts_of,
-    write_parts,
-)
+from tests.evaluation.mutations import Harm, Parts, harms, parts_of
 from tests.evaluation.playing import played_by
 
 from tradefair.evaluation.charts import IntervalChart
@@ -430,13 +419,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.many
 @EXAMPLES
-@given(changes=mutations(), how=st.none() | st.tuples(st.sampled_from(DAMAGES), st.integers(0, 100_000)))
-def test_a_spoilt_trace_is_read_or_named(
-    whole: Path, tmp_path: Path, changes: Sequence[Mutation], how: Damage | None
-) -> None:
-    spoilt = write_parts(mutated_parts(taken_apart(whole), changes), tmp_path / "spoilt.trace")
-    if how is not None:
-        damage(spoilt, how)
+@given(harm=harms())
+def test_a_spoilt_trace_is_read_or_named(whole: Path, tmp_path: Path, harm: Harm) -> None:
+    spoilt = harm.write(taken_apart(whole), tmp_path / "spoilt.trace")
     read = read_games([spoilt, whole])
     assert len(read.games) + len(read.findings) == 2
     assert collusion_report(read.games, silent=read.games, references={"zip": read.games}).verdict
